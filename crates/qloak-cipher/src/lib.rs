@@ -1,0 +1,1 @@
+//! Bytes in, bytes out: every cipher suite. Knows no frame, file or clock.

@@ -1,0 +1,1 @@
+//! The SDN controller: intent, plan, observed.

@@ -1,0 +1,1 @@
+//! The key management system: ETSI GS QKD 014 in front, a ledger behind.

@@ -1,0 +1,1 @@
+//! The encryptor: pipeline, key handler, management.

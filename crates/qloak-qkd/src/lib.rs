@@ -1,0 +1,1 @@
+//! The QKD link emulator.

@@ -1,0 +1,1 @@
+//! Whole networks in one process from one seed. Never shipped.

@@ -1,0 +1,2 @@
+//! The qloak binary.
+fn main() {}

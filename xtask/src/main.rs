@@ -1,0 +1,2 @@
+//! The only runner.
+fn main() {}
