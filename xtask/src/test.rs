@@ -1,0 +1,75 @@
+//! `cargo xtask test`: everything that must be green before a change is merged, and what CI runs.
+
+use crate::{
+    demo,
+    setup::{self, Need},
+    steps::{Did, Steps, cargo},
+    tidy, tree,
+    ui::Done,
+};
+
+/// Format, lints, house rules, tests, peer tests and the short demo.
+#[derive(clap::Args, Default)]
+pub(crate) struct Arguments {
+    /// Run every step even after one failed.
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+    /// Leave the peer tests out (they need python with scapy).
+    #[arg(long)]
+    pub(crate) no_peer: bool,
+    /// Leave the short demo out.
+    #[arg(long)]
+    pub(crate) no_demo: bool,
+}
+
+/// `cargo xtask test`.
+pub(crate) fn run(arguments: &Arguments) -> Done {
+    let mut steps = Steps::new(arguments.keep_going);
+    all(&mut steps, arguments)?;
+    steps.finish()
+}
+
+/// The steps, for `ci` too.
+pub(crate) fn all(steps: &mut Steps, arguments: &Arguments) -> Done {
+    steps.step("setup", || {
+        let mut needs = vec![Need::Tshark];
+        if !arguments.no_peer {
+            needs.push(Need::PeerPython);
+        }
+        if !arguments.no_demo && tree::is_root() {
+            needs.extend(demo::NEEDS);
+        }
+        setup::ensure(&needs).map(|()| Did::Passed)
+    })?;
+    steps.command("format", cargo().args(["fmt", "--all", "--check"]))?;
+    steps.step("tidy", || tidy::check().map(|()| Did::Passed))?;
+    steps.command(
+        "clippy",
+        cargo().args("clippy --workspace --all-targets --locked -- -D warnings".split(' ')),
+    )?;
+    // Benchmarks are compiled by clippy; running them as tests would only measure.
+    steps.command(
+        "tests",
+        cargo().args("test --workspace --lib --bins --tests --examples --locked".split(' ')),
+    )?;
+    steps.command(
+        "doc tests",
+        cargo().args("test --workspace --doc --locked".split(' ')),
+    )?;
+    if arguments.no_peer {
+        steps.step("peer tests", || Ok(Did::Skipped("--no-peer".into())))?;
+    } else {
+        steps.command(
+            "peer tests",
+            cargo()
+                .args("test -p qloak-secy --locked --tests -- --ignored peer".split(' '))
+                .env("QLOAK_PEER_PYTHON", tree::venv_python()),
+        )?;
+    }
+    if arguments.no_demo {
+        return steps.step("demo", || Ok(Did::Skipped("--no-demo".into())));
+    }
+    steps.step("demo", || {
+        demo::run(&demo::Arguments::quick()).map(|()| Did::Passed)
+    })
+}
