@@ -1,1 +1,39 @@
 //! Bytes in, bytes out: every cipher suite. Knows no frame, file or clock.
+//!
+//! A SAK and a suite make a [`SuiteKey`]. A batch of frames' bytes goes in, sealed or opened in
+//! place, and nothing is allocated on the way.
+//!
+//! ```text
+//!   suite name -> suite::SUITES -> SuiteKey::new(suite, SAK, level) -> backend::schedule
+//!                                        |                    the one place that chooses
+//!   [Seal] -> SuiteKey::seal -- one virtual call per batch --> mode::{gcm,ocb} | hazmat::{ctr,..}
+//!   [Open] -> SuiteKey::open ------------ (Kernel) --------->  over a backend's block cipher
+//! ```
+//!
+//! What always holds:
+//! - a frame that fails to open leaves zeros, never plaintext and never the forged text;
+//! - key material is zeroised on drop and has no Debug, Clone or text form;
+//! - the crate reads no environment: the CPU level is an argument.
+//!
+//! What it leaves to others: nonces are the caller's (`qloak-secy` never uses a PN twice), and so
+//! is the decision to allow a `hazmat` suite, which seals without authenticating.
+//!
+//! Sources: FIPS 197 (AES), RFC 3713 (Camellia), the Serpent submission of 1998, SP 800-38A (CTR),
+//! SP 800-38D (GCM), RFC 7253 (OCB3), RFC 8439 (ChaCha20-Poly1305).
+
+mod aead;
+mod backend;
+mod hazmat;
+mod key;
+pub mod level;
+pub mod limits;
+mod measure;
+mod mode;
+pub mod selftest;
+pub mod suite;
+
+pub use aead::{BatchError, Open, Seal};
+pub use key::{KeyLengthError, PonKeyError, SuiteKey};
+pub use level::Level;
+pub use measure::measure;
+pub use suite::{Mode, Suite};

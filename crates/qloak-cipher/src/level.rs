@@ -1,0 +1,158 @@
+//! Which CPU features our own code may rest on.
+//!
+//! A level is a rung of a ladder: each x86 rung implies the ones below. It is detected once, at
+//! start, and handed down as an argument; [`crate::SuiteKey::new`] chooses a backend by it.
+//! `disable` (the node gives it the text of `QLOAK_CPU_DISABLE`) caps the ladder, so that a test
+//! can run every backend on one machine.
+//!
+//! The level speaks of our choice of code. The RustCrypto ciphers under `Soft` still look for AES
+//! instructions themselves.
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// A rung of the ladder, lowest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Level {
+    /// Portable Rust: no intrinsic of ours, no library in C or assembler.
+    Soft,
+    /// An Arm CPU with AES and PMULL: AWS-LC for GCM-AES and ChaCha20-Poly1305.
+    ArmAes,
+    /// An x86 CPU with AES-NI, PCLMULQDQ and AVX2: AWS-LC for GCM-AES and ChaCha20-Poly1305.
+    Aesni,
+    /// The same with AVX-512, VAES, VPCLMULQDQ and GFNI. Runs what `Aesni` runs until the 512-bit
+    /// backend stands.
+    Vaes512,
+}
+
+/// A word in the `disable` text that names no level.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("there is no CPU level `{given}` to disable; known are armaes, aesni, vaes512")]
+pub struct UnknownLevelError {
+    /// The word.
+    pub given: String,
+}
+
+impl Level {
+    /// All levels, lowest first.
+    pub const ALL: [Level; 4] = [Level::Soft, Level::ArmAes, Level::Aesni, Level::Vaes512];
+
+    /// The highest level of this CPU below each one that `disable` names.
+    ///
+    /// `disable` is a list with commas, such as `vaes512,aesni`; empty disables nothing. A level
+    /// takes those above it along, because they need its features.
+    ///
+    /// # Errors
+    /// A word that names no level: whoever wrote it meant to disable something.
+    pub fn detect(disable: &str) -> Result<Level, UnknownLevelError> {
+        let mut level = Self::of_this_cpu();
+        for word in disable.split(',').map(str::trim).filter(|w| !w.is_empty()) {
+            let disabled = Self::ALL
+                .into_iter()
+                .find(|l| *l != Level::Soft && l.name() == word)
+                .ok_or_else(|| UnknownLevelError {
+                    given: word.to_owned(),
+                })?;
+            if level >= disabled {
+                level = disabled.below();
+            }
+        }
+        Ok(level)
+    }
+
+    /// This level and each one below it on this kind of CPU, highest first. `Soft` is the last.
+    pub fn and_below(self) -> impl Iterator<Item = Level> {
+        std::iter::successors(Some(self), |level| {
+            (*level != Level::Soft).then(|| level.below())
+        })
+    }
+
+    /// The name, as in `disable`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Level::Soft => "soft",
+            Level::ArmAes => "armaes",
+            Level::Aesni => "aesni",
+            Level::Vaes512 => "vaes512",
+        }
+    }
+
+    fn below(self) -> Level {
+        match self {
+            Level::Vaes512 => Level::Aesni,
+            Level::Aesni | Level::ArmAes | Level::Soft => Level::Soft,
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn of_this_cpu() -> Level {
+        use std::arch::is_x86_feature_detected as has;
+        let aesni = has!("aes") && has!("pclmulqdq") && has!("avx2");
+        let vaes512 = has!("avx512f")
+            && has!("avx512bw")
+            && has!("avx512vl")
+            && has!("vaes")
+            && has!("vpclmulqdq")
+            && has!("gfni");
+        match (aesni, vaes512) {
+            (true, true) => Level::Vaes512,
+            (true, false) => Level::Aesni,
+            (false, _) => Level::Soft,
+        }
+    }
+
+    #[cfg(target_arch = "aarch64")]
+    fn of_this_cpu() -> Level {
+        // On Arm the detection's `aes` covers PMULL as well.
+        if std::arch::is_aarch64_feature_detected!("aes") {
+            Level::ArmAes
+        } else {
+            Level::Soft
+        }
+    }
+
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    fn of_this_cpu() -> Level {
+        Level::Soft
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disabling_every_level_leaves_soft() {
+        assert_eq!(Level::detect("vaes512, aesni,armaes"), Ok(Level::Soft));
+    }
+
+    #[test]
+    fn a_level_takes_those_above_it_along() {
+        let level = Level::detect("aesni").expect("aesni is a level");
+        assert!(level < Level::Aesni);
+        assert!(Level::detect("vaes512").expect("vaes512 is a level") < Level::Vaes512);
+    }
+
+    #[test]
+    fn a_word_that_names_no_level_is_refused() {
+        for word in ["sse9", "soft", "AESNI", "aesni;vaes512"] {
+            let error = Level::detect(word).expect_err("no such level");
+            assert_eq!(error.given, word);
+        }
+    }
+
+    #[test]
+    fn the_ladder_ends_at_soft() {
+        let below: Vec<Level> = Level::Vaes512.and_below().collect();
+        assert_eq!(below, [Level::Vaes512, Level::Aesni, Level::Soft]);
+        assert_eq!(Level::Soft.and_below().count(), 1);
+    }
+}
