@@ -63,6 +63,12 @@ pub struct ChannelView {
     pub observed: Vec<EndView>,
     /// Whether the intent is met at both ends.
     pub converged: bool,
+    /// Milliseconds from the last command until both ends were seen to meet it.
+    #[serde(default)]
+    pub converged_after_ms: Option<f64>,
+    /// Why the intent is not met, in words: an end that refuses or cannot be reached.
+    #[serde(default)]
+    pub trouble: Option<String>,
 }
 
 /// One end of a channel.
