@@ -1,1 +1,39 @@
 //! Where frames come from and go to: memory, capture files, TAP, AF_PACKET behind one trait.
+//!
+//! A [`Port`] hands over whole Ethernet frames without FCS, a [`Batch`] at a time, and never waits.
+//! What holds for every kind:
+//!
+//! - `receive` appends to a batch and returns at once, with nothing when there is nothing;
+//! - `transmit` takes from the front of a batch what the other side has room for and leaves the rest;
+//! - no frame is lost without a counter, and no call on the way of a frame allocates;
+//! - a frame lies in its own storage with room before and behind it, so that a SecTAG and an ICV
+//!   are put around it where it is.
+//!
+//! All `unsafe` of the crate stands in `sys`, one file for each thing that is asked of the kernel.
+//! Nothing here knows a key, a SecTAG or a channel.
+
+mod af_packet;
+mod batch;
+pub mod capture;
+mod config;
+mod counters;
+mod error;
+mod frame;
+pub mod limits;
+mod memory;
+
+mod pcap;
+mod port;
+mod sys;
+mod tap;
+
+mod wait;
+
+pub use batch::{Batch, Sizes};
+pub use config::{AfPacketConfig, End, MemoryConfig, Pace, PcapConfig, PortConfig, TapConfig};
+pub use counters::Counters;
+pub use error::PortError;
+pub use frame::Frame;
+pub use memory::pair;
+pub use port::{Kind, Port, open};
+pub use wait::{Waker, wait};

@@ -1,0 +1,13 @@
+//! Capture files: pcap and pcapng read, pcap written, stamps in nanoseconds.
+//!
+//! Frames are read one after the other into one buffer; a file of any length takes the same memory.
+//! A damaged file gives an error that names the frame, never a panic. Formats:
+//! draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng (as of 2024).
+
+mod error;
+mod read;
+mod write;
+
+pub use error::CaptureError;
+pub use read::{Captured, Reader};
+pub use write::Writer;

@@ -1,0 +1,51 @@
+//! Every bound of the crate, and why.
+
+use std::ops::RangeInclusive;
+
+/// Shortest frame: two addresses and an EtherType.
+pub const FRAME_OCTETS_MIN: usize = 14;
+
+/// Longest frame that a port may be opened for: a jumbo frame of 16000 octets, its Ethernet header
+/// included, and a VLAN tag twice.
+pub const FRAME_OCTETS_MAX: usize = 16_022;
+
+/// Name of an interface: IFNAMSIZ less its closing zero.
+pub const INTERFACE_OCTETS_MAX: usize = 15;
+
+/// Frames that a memory wire holds each way unless told otherwise: some ten batches, so that one
+/// thread may be off its core for a moment while the other goes on.
+pub const MEMORY_FRAMES: usize = 1024;
+
+/// Bounds of the same: at least one frame, at most a gigabyte of the longest.
+pub const MEMORY_FRAMES_RANGE: RangeInclusive<usize> = 1..=65_536;
+
+/// Octets of an AF_PACKET receive ring unless told otherwise: 16384 frames of 2048 octets, some
+/// 10 ms at the rate that one core can take.
+pub const RING_OCTETS: usize = 32 << 20;
+
+/// Bounds of the same: one block, and what the kernel still maps in one piece for an ordinary user's limits.
+pub const RING_OCTETS_RANGE: RangeInclusive<usize> = (1 << 16)..=(1 << 30);
+
+/// Octets of the buffers of a packet socket: super-frames that the ring has no room for wait in the
+/// one, frames that the interface has not sent yet in the other.
+pub const SOCKET_BUFFER_OCTETS: usize = 8 << 20;
+
+/// Longest super-frame that a kernel hands over before it is cut into frames: 64 KiB of IP and the
+/// Ethernet header. BIG TCP makes longer ones; they are counted as malformed.
+pub const SUPER_FRAME_OCTETS_MAX: usize = (64 << 10) + 64;
+
+/// Frames given to one sendmmsg call: its headers lie on the stack.
+pub const SEND_FRAMES_MAX: usize = 64;
+
+/// Descriptors waited for at once: 64 client ports, the line port, wakers, with room to spare.
+pub const WAIT_DESCRIPTORS_MAX: usize = 128;
+
+/// Octets of one block of a capture file. A pcapng block may claim 4 GiB; a frame with its options
+/// is far shorter.
+pub const CAPTURE_BLOCK_OCTETS_MAX: usize = 1 << 20;
+
+/// Interfaces of one section of a pcapng file.
+pub const CAPTURE_INTERFACES_MAX: usize = 1024;
+
+/// Frames per second of a paced capture: from one in a quarter of an hour to a clock tick each.
+pub const PACE_FRAMES_PER_SECOND: RangeInclusive<f64> = 0.001..=1e9;

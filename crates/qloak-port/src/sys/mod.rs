@@ -1,0 +1,5 @@
+//! What is asked of the kernel, behind functions that are safe to call.
+//!
+//! The only `unsafe` of the crate, one file for each matter. Each block says what makes it sound.
+
+pub(crate) mod poll;
