@@ -32,9 +32,17 @@ impl Source {
             .map(|(index, line)| (index + 1, line))
     }
 
-    /// Whether the line, or the one before it, says that it breaks the rule of `word` on purpose.
+    /// Whether the line, the one before it, or the file as a whole says that it breaks the rule of
+    /// `word` on purpose.
     pub(super) fn allows(&self, line: usize, word: &str) -> bool {
         let mark = format!("tidy: allow {word}").to_lowercase();
+        if self
+            .text
+            .to_lowercase()
+            .contains(&format!("{mark} in this file"))
+        {
+            return true;
+        }
         self.text
             .lines()
             .skip(line.saturating_sub(2))
