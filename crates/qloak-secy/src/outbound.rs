@@ -1,0 +1,198 @@
+//! The outbound half of a SecY: the state that protects.
+//!
+//! Owned by one thread. Changes (`install`, `encode`, `retire`, `close`) come between two batches;
+//! the way of a frame itself is in [`crate::mux`], [`crate::shape`] and [`crate::protect`], which are
+//! methods of [`Outbound`] too. Readers cost a copy of a few words.
+//!
+//! ```text
+//!   AN   0      1      2      3            install: an SA, not used yet
+//!      +------+------+------+------+       encode:  frames are now protected under it
+//!      |  SA  |  SA  |      |      |       retire:  it leaves and is zeroised
+//!      +------+------+------+------+       close:   all leave
+//!          ^ encoding
+//! ```
+//!
+//! IEEE 802.1AE-2018, 10.5 and 10.7.10 to 10.7.18.
+
+use qloak_api::{An, ChannelNumber, ClientPort, Limits, Sci, manage::OutboundCounters};
+
+use crate::{
+    ChannelConfig, ChannelRef, ConfigError, InstallError, LineConfig, Sa, Usage,
+    channel::{self, KeysSeen},
+    classify::{Classifier, Numbers},
+    mux::MuxState,
+    xpn,
+};
+
+/// The outbound half.
+pub struct Outbound {
+    pub(crate) line: LineConfig,
+    classifier: Classifier,
+    numbers: Numbers,
+    pub(crate) channels: Vec<OutboundChannel>,
+}
+
+/// A transmitting SC.
+pub(crate) struct OutboundChannel {
+    pub(crate) sci: Sci,
+    pub(crate) xpn: bool,
+    pub(crate) transparent: bool,
+    pub(crate) limits: Limits,
+    pub(crate) sas: [Option<OutboundSa>; An::COUNT],
+    pub(crate) encoding: Option<An>,
+    pub(crate) counters: OutboundCounters,
+    pub(crate) mux: MuxState,
+    keys_seen: KeysSeen,
+}
+
+/// A transmitting SA.
+pub(crate) struct OutboundSa {
+    pub(crate) sa: Sa,
+    pub(crate) usage: Usage,
+    /// Set by the first `encode`: its time limit runs from then, whatever follows.
+    encoded: bool,
+}
+
+impl Outbound {
+    /// A half with all channels closed.
+    pub fn new(line: &LineConfig, channels: &[ChannelConfig]) -> Result<Self, ConfigError> {
+        channel::check(line, channels)?;
+        let state = |config: &ChannelConfig| OutboundChannel {
+            sci: Sci::new(line.address, config.number),
+            xpn: config.xpn,
+            transparent: config.carriage == qloak_api::Carriage::Transparent,
+            limits: config.limits,
+            sas: [const { None }; An::COUNT],
+            encoding: None,
+            counters: OutboundCounters::default(),
+            mux: MuxState::default(),
+            keys_seen: KeysSeen::new(),
+        };
+        Ok(Self {
+            line: *line,
+            classifier: Classifier::new(channels),
+            numbers: Numbers::new(channels),
+            channels: channels.iter().map(state).collect(),
+        })
+    }
+
+    /// The channel that carries a client port.
+    pub fn classify(&self, client: ClientPort) -> Option<ChannelRef> {
+        self.classifier.of(client)
+    }
+
+    /// A channel by its number.
+    pub fn channel(&self, number: ChannelNumber) -> Option<ChannelRef> {
+        self.numbers.of(number.number())
+    }
+
+    /// Puts an SA in place of an AN; it protects nothing until [`Self::encode`]. An SA that was there
+    /// and is not the encoding one is dropped.
+    pub fn install(&mut self, number: ChannelNumber, an: An, sa: Sa) -> Result<(), InstallError> {
+        let state = self
+            .state_mut(number)
+            .ok_or(InstallError::NoChannel { number })?;
+        if state.encoding == Some(an) {
+            return Err(InstallError::Encoding { number, an });
+        }
+        let key_id = sa.key_id();
+        if !state.keys_seen.first_time(key_id) {
+            return Err(InstallError::KeyAgain { number, key_id });
+        }
+        let usage = Usage {
+            an,
+            suite: sa.suite(),
+            key_id,
+            frames: 0,
+            octets: 0,
+            encode_since_ns: 0,
+            next_pn: 1,
+            pn_last: if state.xpn {
+                xpn::PN64_LAST
+            } else {
+                xpn::PN32_LAST
+            },
+        };
+        state.sas[an.index()] = Some(OutboundSa {
+            sa,
+            usage,
+            encoded: false,
+        });
+        Ok(())
+    }
+
+    /// Makes an installed SA the encoding SA from the next frame on. False when there is none of that
+    /// AN, or when its limits are reached. The SA that encoded before stays installed.
+    pub fn encode(&mut self, number: ChannelNumber, an: An, now_ns: u64) -> bool {
+        let Some(state) = self.state_mut(number) else {
+            return false;
+        };
+        let limits = state.limits;
+        let Some(sa) = &mut state.sas[an.index()] else {
+            return false;
+        };
+        if !sa.encoded {
+            sa.encoded = true;
+            sa.usage.encode_since_ns = now_ns;
+        }
+        if !sa.usage.may_encode(&limits, now_ns) {
+            return false;
+        }
+        state.encoding = Some(an);
+        true
+    }
+
+    /// Takes an SA out. It comes back so that it can be dropped, which zeroises it, on another thread.
+    /// When it was the encoding SA the channel is closed.
+    pub fn retire(&mut self, number: ChannelNumber, an: An) -> Option<Sa> {
+        let state = self.state_mut(number)?;
+        if state.encoding == Some(an) {
+            state.encoding = None;
+        }
+        state.sas[an.index()].take().map(|sa| sa.sa)
+    }
+
+    /// Takes every SA of a channel out and zeroises it: nothing leaves until the next `encode`.
+    pub fn close(&mut self, number: ChannelNumber) {
+        if let Some(state) = self.state_mut(number) {
+            state.encoding = None;
+            state.sas = [const { None }; An::COUNT];
+        }
+    }
+
+    /// What the encoding SA has used; `None` when the channel has none.
+    pub fn usage(&self, number: ChannelNumber) -> Option<Usage> {
+        let state = self.state(number)?;
+        Some(state.sas[state.encoding?.index()].as_ref()?.usage)
+    }
+
+    /// Whether frames leave on this channel: it has an encoding SA whose limits are not reached.
+    pub fn is_open(&self, number: ChannelNumber, now_ns: u64) -> bool {
+        self.state(number)
+            .is_some_and(|state| state.may_encode(now_ns))
+    }
+
+    /// Counters of a channel.
+    pub fn counters(&self, number: ChannelNumber) -> Option<OutboundCounters> {
+        Some(self.state(number)?.counters)
+    }
+
+    fn state(&self, number: ChannelNumber) -> Option<&OutboundChannel> {
+        let channel = self.channel(number)?;
+        self.channels.get(usize::from(channel.index))
+    }
+
+    fn state_mut(&mut self, number: ChannelNumber) -> Option<&mut OutboundChannel> {
+        let channel = self.channel(number)?;
+        self.channels.get_mut(usize::from(channel.index))
+    }
+}
+
+impl OutboundChannel {
+    /// Whether the encoding SA may take another frame.
+    pub(crate) fn may_encode(&self, now_ns: u64) -> bool {
+        self.encoding
+            .and_then(|an| self.sas[an.index()].as_ref())
+            .is_some_and(|sa| sa.usage.may_encode(&self.limits, now_ns))
+    }
+}
