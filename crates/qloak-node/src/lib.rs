@@ -1,1 +1,3 @@
 //! The encryptor: pipeline, key handler, management.
+
+pub mod key_handler;
