@@ -1,6 +1,8 @@
 //! `cargo xtask demo`: the product at work.
 
 pub(crate) mod parts;
+mod pcap;
+mod raw;
 
 use crate::{
     setup::Need,
