@@ -265,7 +265,7 @@ fn grow(body: &mut Zeroizing<Vec<u8>>, more: usize) {
 }
 
 /// The TLS error among the causes, if there is one, and the innermost cause in words. An
-/// [`io::Error`] hides what it wraps from `source`, so it is opened by hand.
+/// [`io::Error`] hides what it wraps from `source`, so it is opened by hand, layer by layer.
 fn causes(error: &reqwest::Error) -> (Option<rustls::Error>, String) {
     let mut words = error.to_string();
     let mut next = error.source();
@@ -274,13 +274,13 @@ fn causes(error: &reqwest::Error) -> (Option<rustls::Error>, String) {
         if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
             return (Some(tls.clone()), words);
         }
-        let inner = cause
+        next = match cause
             .downcast_ref::<io::Error>()
-            .and_then(io::Error::get_ref);
-        if let Some(tls) = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-            return (Some(tls.clone()), words);
-        }
-        next = cause.source();
+            .and_then(io::Error::get_ref)
+        {
+            Some(wrapped) => Some(wrapped),
+            None => cause.source(),
+        };
     }
     (None, words)
 }
@@ -297,7 +297,8 @@ fn blame(url: String, error: &rustls::Error) -> DoorError {
         reason: reason.to_owned(),
     };
     match error {
-        Error::InvalidCertificate(Bad::UnknownIssuer) => not_trusted(
+        // Another CA of the same name shows itself as a signature that does not verify.
+        Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => not_trusted(
             "its certificate does not come from our CA; give both ends certificates of one CA, or name its CA in `ca`",
         ),
         Error::InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => not_trusted(

@@ -207,7 +207,14 @@ fn authority(folder: &Path, issued: &mut Issued) -> Result<Issuer<'static, KeyPa
     }
     let key = KeyPair::generate_for(&PKCS_ECDSA_P384_SHA384)?;
     let mut parameters = CertificateParams::default();
-    parameters.distinguished_name = subject("Qloak lab CA", "ca");
+    // Two labs' CAs differ in name, or a peer of the other lab would report a bad signature.
+    let print = parameters.key_identifier(&key);
+    let print: String = print
+        .iter()
+        .take(4)
+        .map(|octet| format!("{octet:02x}"))
+        .collect();
+    parameters.distinguished_name = subject(&format!("Qloak lab CA {print}"), "ca");
     parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     (parameters.not_before, parameters.not_after) = lifetime();
