@@ -5,7 +5,7 @@
 //! it zeroises the key. It can be neither copied nor printed.
 //!
 //! The PN form (32 or 64 bits) is the channel's, not the SA's: see [`crate::channel::ChannelConfig`].
-//! IEEE 802.1AE-2018, 7.1.3 and 10.7.14 to 10.7.22.
+//! IEEE 802.1AE-2018, 7.1.3 and 10.7.13 to 10.7.24.
 
 use qloak_api::KeyId;
 use qloak_cipher::{Level, Suite, SuiteKey};
@@ -30,6 +30,7 @@ pub struct Sa {
     key: SuiteKey,
     salt: Zeroizing<[u8; 12]>,
     key_id: KeyId,
+    first_pn: u64,
 }
 
 impl Sa {
@@ -53,7 +54,17 @@ impl Sa {
             key,
             salt,
             key_id,
+            first_pn: 1,
         })
+    }
+
+    /// The same association with another first PN than 1: the first that is sent, and the lowest that
+    /// is accepted. For whoever protects under one SAK in several runs and keeps count. 0 means 1.
+    pub fn starting_at(mut self, pn: u64) -> Self {
+        //= IEEE 802.1AE-2018 10.7.13, 10.7.21
+        // nextPN and lowestPN are parameters of a new SA.
+        self.first_pn = pn.max(1);
+        self
     }
 
     /// Its suite.
@@ -64,6 +75,10 @@ impl Sa {
     /// The name of its key.
     pub fn key_id(&self) -> KeyId {
         self.key_id
+    }
+
+    pub(crate) fn first_pn(&self) -> u64 {
+        self.first_pn
     }
 
     pub(crate) fn key(&self) -> &SuiteKey {

@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-/// EtherType of a protected frame (IEEE 802.1AE-2018, 9.8).
+/// EtherType of a protected frame (IEEE 802.1AE-2018, 9.4).
 pub const ETHERTYPE_MACSEC: u16 = 0x88e5;
 
 /// EtherType of key agreement between two nodes (IEEE 802, local experimental 1).

@@ -128,7 +128,7 @@ impl Inbound {
             return Err(InstallError::KeyAgain { number, key_id });
         }
         let place = &mut state.sas[an.index()];
-        place.window.reset();
+        place.window.reset(sa.first_pn());
         place.sa = Some(InboundSa {
             sa,
             frames: 0,

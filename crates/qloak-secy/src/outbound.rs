@@ -106,7 +106,7 @@ impl Outbound {
             frames: 0,
             octets: 0,
             encode_since_ns: 0,
-            next_pn: 1,
+            next_pn: sa.first_pn(),
             pn_last: if state.xpn {
                 xpn::PN64_LAST
             } else {
@@ -157,6 +157,13 @@ impl Outbound {
         if let Some(state) = self.state_mut(number) {
             state.encoding = None;
             state.sas = [const { None }; An::COUNT];
+        }
+    }
+
+    /// Other limits for the SAs of a channel, the present one included.
+    pub fn set_limits(&mut self, number: ChannelNumber, limits: Limits) {
+        if let Some(state) = self.state_mut(number) {
+            state.limits = limits;
         }
     }
 

@@ -10,7 +10,7 @@
 //! ring of 64-bit words as in RFC 6479, so moving the window zeroes whole words and never shifts.
 //! The window moves only after the ICV has verified: a forged PN cannot push it.
 //!
-//! IEEE 802.1AE-2018, 10.6.2 and 10.6.5 ask for the lower edge only; the bitmap beyond that makes a
+//! IEEE 802.1AE-2018, 10.6.2 and 10.6.4 ask for the lower edge only; the bitmap beyond that makes a
 //! frame inside the window good for one delivery.
 
 use crate::limits;
@@ -28,6 +28,7 @@ pub enum Refused {
 #[derive(Debug)]
 pub struct ReplayWindow {
     size: u64,
+    first: u64,
     next: u64,
     words: Box<[u64]>,
 }
@@ -41,20 +42,22 @@ impl ReplayWindow {
         let words = size as usize / 64 + 2;
         Self {
             size,
+            first: 1,
             next: 1,
             words: vec![0; words].into_boxed_slice(),
         }
     }
 
-    /// Starts again before PN 1, for a new SA in the same place.
-    pub fn reset(&mut self) {
-        self.next = 1;
+    /// Starts again for a new SA in the same place. `first` is the lowest PN that it may use.
+    pub fn reset(&mut self, first: u64) {
+        self.first = first;
+        self.next = first;
         self.words.fill(0);
     }
 
     /// The lowest PN that can still be accepted.
     pub fn lowest(&self) -> u64 {
-        self.next.saturating_sub(self.size).max(1)
+        self.next.saturating_sub(self.size).max(self.first)
     }
 
     /// One more than the greatest PN accepted so far.
@@ -79,11 +82,11 @@ impl ReplayWindow {
 
     /// Accepts a PN whose ICV verified, and moves the window.
     pub fn accept(&mut self, pn: u64) -> Result<(), Refused> {
-        //= IEEE 802.1AE-2018 10.6.5
+        //= IEEE 802.1AE-2018 10.6.4
         // Checked once more: another frame of the same batch may have moved the window meanwhile.
         self.check(pn)?;
         if pn >= self.next {
-            let (old, new) = ((self.next - 1) / 64, pn / 64);
+            let (old, new) = (self.next.saturating_sub(1) / 64, pn / 64);
             let fresh = (new - old).min(self.words.len() as u64);
             for block in new - fresh + 1..=new {
                 let word = (block % self.words.len() as u64) as usize;
@@ -107,7 +110,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    //= IEEE 802.1AE-2018 10.6.5
+    //= IEEE 802.1AE-2018 10.6.4
     #[test]
     fn a_window_of_zero_wants_strict_order() {
         let mut window = ReplayWindow::new(0);
@@ -138,6 +141,8 @@ mod tests {
             steps in prop::collection::vec((0..300_u64, any::<bool>(), prop::bool::weighted(0.02)), 1..400),
         ) {
             let mut window = ReplayWindow::new(size);
+            window.reset(if start > 1000 { start - 200 } else { 1 });
+            let first = window.lowest();
             let mut seen = BTreeSet::new();
             let mut top = start;
             let _ = window.accept(start);
@@ -145,7 +150,7 @@ mod tests {
             for (distance, back, leap) in steps {
                 let distance = if leap { distance * 20 } else { distance / 8 };
                 let pn = if back { top.saturating_sub(distance * 4) } else { top.saturating_add(distance) };
-                let lowest = (top + 1).saturating_sub(size).max(1);
+                let lowest = (top + 1).saturating_sub(size).max(first);
                 let expected = if pn < lowest || pn == u64::MAX { Err(Refused::Late) }
                     else if pn <= top && seen.contains(&pn) { Err(Refused::Replayed) }
                     else { Ok(()) };

@@ -268,10 +268,9 @@ mod tests {
             if tagged && octets.len() > 14 {
                 octets[12..14].copy_from_slice(&ETHERTYPE_MACSEC.to_be_bytes());
             }
-            if let Ok(tag) = SecTag::parse(&octets) {
-                if let Some(data) = tag.secure_data(octets.len(), icv) {
-                    prop_assert!(data.start < data.end && data.end + icv <= octets.len());
-                }
+            let tag = SecTag::parse(&octets).ok();
+            if let Some(data) = tag.and_then(|tag| tag.secure_data(octets.len(), icv)) {
+                prop_assert!(data.start < data.end && data.end + icv <= octets.len());
             }
         }
     }

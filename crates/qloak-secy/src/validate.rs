@@ -188,7 +188,7 @@ impl Inbound {
                 continue;
             };
             let place = &mut state.sas[an.index()];
-            //= IEEE 802.1AE-2018 10.6.5
+            //= IEEE 802.1AE-2018 10.6.4
             // The window moves only for frames that verified. The PN is looked at again, since a frame
             // before this one may have moved it.
             *verdict = if !valid {

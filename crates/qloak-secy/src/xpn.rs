@@ -7,14 +7,14 @@
 
 use qloak_api::Sci;
 
-/// Largest PN of a channel with 32-bit PNs (IEEE 802.1AE-2018, 9.10).
+/// Largest PN of a channel with 32-bit PNs (IEEE 802.1AE-2018, 9.8).
 pub const PN32_LAST: u64 = u32::MAX as u64;
 
 /// Largest PN of a channel with XPN. One less than 64 bits allow, so that "the next PN" always exists.
 pub const PN64_LAST: u64 = u64::MAX - 1;
 
 /// The short SCI of every SC here. Each SAK serves one SC only, so one value is enough
-/// (IEEE 802.1AE-2018, 9.9 and 10.7.13 let the key agreement choose it).
+/// (IEEE 802.1AE-2018, 9.8 and 10.7.13 let the key agreement choose it).
 pub const SSCI: u32 = 1;
 
 /// The 64-bit PN of a frame whose SecTAG carries `low`, given the lowest PN that is still accepted.
