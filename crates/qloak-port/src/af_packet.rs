@@ -1,47 +1,406 @@
-//! A packet socket as a port.
-use crate::{AfPacketConfig, Batch, Counters, Kind, Port, PortError, Sizes};
-use std::os::fd::BorrowedFd;
-/// A packet socket.
+//! A packet socket as a port: an existing interface, below the host's own stack.
+//!
+//! ```text
+//!   interface -> ring (TPACKET_V2) ------------------> finish checksum, put VLAN tag back -> batch
+//!                  \-> queue (longer than a slot) ---> cut super-frame into frames -------> batch
+//!   batch -> sendmmsg -> interface
+//! ```
+//!
+//! Frames for every address are heard, those that this host sends itself are not. Receive offloads of
+//! the interface (GRO, LRO) are switched off; what the sender at the far end of a virtual interface left to hardware
+//! (checksums, segmentation) is finished here, in `offload`, so that TCP passes without a setting at
+//! the far end. The kernel's own stack hears the interface too: give it no address.
+
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use crate::{
+    AfPacketConfig, Batch, Counters, Kind, Port, PortError, Sizes,
+    counters::Shared,
+    interface::{self, refused},
+    limits,
+    offload::{Cut, Virtio},
+    sys::{
+        interface::Interface,
+        packet::PacketSocket,
+        ring::{Ring, Slot, VIRTIO_OCTETS},
+    },
+};
+
+/// The hardware type of Ethernet (ARPHRD_ETHER).
+const ETHERNET: u16 = 1;
+
+/// A packet socket as a port.
+#[derive(Clone)]
 pub(crate) struct AfPacketPort {
-    name: String,
+    line: Arc<Line>,
 }
+
+/// What the handles share.
+struct Line {
+    name: String,
+    mac: [u8; 6],
+    index: i32,
+    receive: PacketSocket,
+    transmit: PacketSocket,
+    receiver: Mutex<Receiver>,
+    counters: Shared,
+    /// Frames that the kernel said it dropped; it forgets the number when it is asked.
+    drops: AtomicU64,
+}
+
+/// What only the receiving thread touches.
+struct Receiver {
+    ring: Ring,
+    octets_max: usize,
+    /// A super-frame, its virtio header before it.
+    long: Box<[u8]>,
+    long_octets: usize,
+    /// The VLAN tag that was taken out of it.
+    long_tag: Option<(u16, u16)>,
+    /// How it is cut and which frame comes next; none when it is used up.
+    cut: Option<(Cut, usize)>,
+}
+
 impl AfPacketPort {
-    pub(crate) fn open(config: &AfPacketConfig, _sizes: &Sizes) -> Result<Self, PortError> {
-        Err(PortError::Kernel {
-            interface: config.interface.clone(),
-            what: "open a packet socket",
-            error: std::io::ErrorKind::Unsupported.into(),
+    /// Opens a packet socket on an interface.
+    pub(crate) fn open(config: &AfPacketConfig, sizes: &Sizes) -> Result<Self, PortError> {
+        if !limits::RING_OCTETS_RANGE.contains(&config.ring_octets) {
+            return Err(PortError::Setting {
+                setting: "the receive ring",
+                given: format!("{} octets", config.ring_octets),
+                allowed: "65536 to 1073741824".into(),
+            });
+        }
+        let line = interface::within(&config.interface, config.namespace.as_deref(), || {
+            make(config, sizes)
+        })?;
+        Ok(Self {
+            line: Arc::new(line),
         })
     }
 }
+
+/// Everything that is made in the namespace of the calling thread.
+fn make(config: &AfPacketConfig, sizes: &Sizes) -> Result<Line, PortError> {
+    let name = &config.interface;
+    let kernel_name = interface::name(name)?;
+    let fail = |what| move |error| refused(name, what, error);
+    let open = || PacketSocket::new().map_err(fail("open a packet socket"));
+    let (receive, transmit) = (open()?, open()?);
+    let kernel = Interface::new(receive.as_fd(), kernel_name);
+    let index = kernel.index().map_err(|error| match error.raw_os_error() {
+        Some(libc::ENODEV) => PortError::NoInterface {
+            interface: name.clone(),
+            place: match &config.namespace {
+                Some(namespace) => format!(" in namespace {namespace}"),
+                None => String::new(),
+            },
+        },
+        _ => refused(name, "find it", error),
+    })?;
+    let (hardware_type, mac) = kernel.hardware().map_err(fail("read its address"))?;
+    if hardware_type != ETHERNET {
+        return Err(PortError::NotEthernet {
+            interface: name.clone(),
+            hardware_type,
+        });
+    }
+    let offload = |offload| {
+        move |error| PortError::Offload {
+            interface: name.clone(),
+            offload,
+            error,
+        }
+    };
+    kernel.lro_off().map_err(offload("lro"))?;
+    kernel.gro_off().map_err(offload("gro"))?;
+    interface::bring_up(name, kernel_name, config.mtu, config.up)?;
+    if !kernel.is_up().map_err(fail("see whether it is up"))? {
+        return Err(PortError::Down {
+            interface: name.clone(),
+        });
+    }
+    let ring = (|| {
+        receive.version_2()?;
+        receive.virtio_header()?;
+        receive.copy_long_frames()?;
+        receive.ignore_outgoing()?;
+        receive.buffers(limits::SOCKET_BUFFER_OCTETS)?;
+        transmit.buffers(limits::SOCKET_BUFFER_OCTETS)?;
+        Ring::new(&receive, config.ring_octets, sizes.octets_max)
+    })()
+    .map_err(fail("make a receive ring"))?;
+    receive
+        .promiscuous(index)
+        .map_err(fail("hear every address"))?;
+    transmit.bind(index, false).map_err(fail("bind to it"))?;
+    // Last, so that the first frame finds everything in place.
+    receive.bind(index, true).map_err(fail("bind to it"))?;
+    Ok(Line {
+        name: name.clone(),
+        mac,
+        index,
+        receive,
+        transmit,
+        receiver: Mutex::new(Receiver {
+            ring,
+            octets_max: sizes.octets_max,
+            long: vec![0; VIRTIO_OCTETS + limits::SUPER_FRAME_OCTETS_MAX].into(),
+            long_octets: 0,
+            long_tag: None,
+            cut: None,
+        }),
+        counters: Shared::default(),
+        drops: AtomicU64::new(0),
+    })
+}
+
+impl Line {
+    /// After the socket said that something is wrong: whether the interface is still there.
+    fn check(&self, error: io::Error) -> Result<(), PortError> {
+        match error.raw_os_error() {
+            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
+                let there = Interface::named_by(self.receive.as_fd(), self.index);
+                if there.is_ok() {
+                    return Ok(());
+                }
+                Err(PortError::Gone {
+                    interface: self.name.clone(),
+                })
+            }
+            _ => Err(refused(&self.name, "use it", error)),
+        }
+    }
+}
+
 impl Port for AfPacketPort {
     fn name(&self) -> &str {
-        &self.name
+        &self.line.name
     }
+
     fn kind(&self) -> Kind {
         Kind::AfPacket
     }
+
     fn mac(&self) -> Option<[u8; 6]> {
-        None
+        Some(self.line.mac)
     }
-    fn receive(&mut self, _batch: &mut Batch) -> Result<usize, PortError> {
-        Ok(0)
+
+    fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
+        let line = &*self.line;
+        let Ok(mut receiver) = line.receiver.try_lock() else {
+            return Ok(0);
+        };
+        let before = batch.len();
+        while !batch.is_full() && receiver.next(line, batch) {}
+        drop(receiver);
+        let new = batch.frames().get(before..).unwrap_or_default();
+        let octets = new.iter().map(|frame| frame.len() as u64).sum();
+        line.counters.received(new.len() as u64, octets);
+        if new.is_empty() {
+            // An error that nobody takes would make every wait end at once.
+            let waiting = line
+                .receive
+                .error()
+                .map_err(|error| refused(&line.name, "use it", error))?;
+            if let Some(error) = waiting {
+                line.check(error)?;
+            }
+        }
+        Ok(new.len())
     }
-    fn transmit(&mut self, _batch: &mut Batch) -> Result<usize, PortError> {
-        Ok(0)
+
+    fn transmit(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
+        let line = &*self.line;
+        let (mut done, mut frames, mut octets, mut dropped) = (0, 0, 0, 0);
+        let mut outcome = Ok(());
+        while done < batch.len() {
+            let rest = batch.frames().get(done..).unwrap_or_default();
+            match line.transmit.send(rest) {
+                Ok(0) => break,
+                Ok(sent) => {
+                    frames += sent;
+                    octets += rest
+                        .iter()
+                        .take(sent)
+                        .map(|frame| frame.len() as u64)
+                        .sum::<u64>();
+                    done += sent;
+                }
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM | libc::EINTR) => break,
+                    // Too long or too short for the interface: it would never be taken.
+                    Some(libc::EMSGSIZE | libc::EINVAL) => {
+                        dropped += 1;
+                        done += 1;
+                    }
+                    _ => {
+                        // Down: the frames are lost as on a line that is cut.
+                        outcome = line.check(error);
+                        dropped += rest.len();
+                        done += rest.len();
+                    }
+                },
+            }
+        }
+        batch.drop_front(done);
+        line.counters.transmitted(frames as u64, octets);
+        line.counters.transmit_dropped(dropped as u64);
+        outcome.map(|()| done)
     }
+
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        None
+        Some(self.line.receive.as_fd())
     }
+
     fn counters(&self) -> Counters {
-        Counters::default()
+        let drops = self.line.receive.drops().unwrap_or(0);
+        let drops = self.line.drops.fetch_add(drops, Ordering::Relaxed) + drops;
+        let mut counters = self.line.counters.read();
+        counters.receive_dropped += drops;
+        counters
     }
+
     fn twin(&self) -> Result<Box<dyn Port>, PortError> {
-        Ok(Box::new(Self {
-            name: self.name.clone(),
-        }))
+        Ok(Box::new(self.clone()))
     }
+
     fn finished(&self) -> bool {
         false
     }
 }
+
+impl Receiver {
+    /// Brings one frame more into the batch, or drops one. False when there is none.
+    fn next(&mut self, line: &Line, batch: &mut Batch) -> bool {
+        if let Some((cut, index)) = self.cut {
+            self.cut = (index + 1 < cut.count).then_some((cut, index + 1));
+            self.push_segment(line, batch, cut, index);
+            return true;
+        }
+        let Some(slot) = self.ring.peek() else {
+            return false;
+        };
+        let virtio = Virtio::parse(&slot.virtio);
+        if slot.status & libc::TP_STATUS_COPY != 0 {
+            self.long_tag = slot.tag;
+            let octets = slot.wire_octets;
+            self.ring.release();
+            self.take_long(line, octets);
+        } else if slot.octets.len() < slot.wire_octets {
+            // Longer than a slot, and the queue was full.
+            line.counters.receive_dropped(1);
+            self.ring.release();
+        } else if virtio.is_super() {
+            // A super-frame so short that a slot holds it.
+            self.long_tag = slot.tag;
+            self.long_octets = slot.octets.len();
+            if let Some(room) = self
+                .long
+                .get_mut(VIRTIO_OCTETS..VIRTIO_OCTETS + slot.octets.len())
+            {
+                room.copy_from_slice(slot.octets);
+            }
+            self.ring.release();
+            self.begin_cut(line, virtio);
+        } else {
+            if !push_slot(batch, &slot, virtio, self.octets_max) {
+                line.counters.malformed(1);
+            }
+            self.ring.release();
+        }
+        true
+    }
+
+    /// Takes a frame that no slot held out of the queue.
+    fn take_long(&mut self, line: &Line, octets: usize) {
+        match line.receive.take(&mut self.long) {
+            Ok(got) if got == VIRTIO_OCTETS + octets && got <= self.long.len() => {
+                self.long_octets = octets;
+                let mut header = [0; VIRTIO_OCTETS];
+                header.copy_from_slice(&self.long[..VIRTIO_OCTETS]);
+                self.begin_cut(line, Virtio::parse(&header));
+            }
+            _ => line.counters.malformed(1),
+        }
+    }
+
+    fn begin_cut(&mut self, line: &Line, virtio: Virtio) {
+        let cut = self
+            .long
+            .get(VIRTIO_OCTETS..VIRTIO_OCTETS + self.long_octets)
+            .and_then(|frame| Cut::new(frame, virtio));
+        match cut {
+            Some(cut) => self.cut = Some((cut, 0)),
+            // Longer than the port's size and no super-frame, or one that cannot be cut.
+            None => line.counters.malformed(1),
+        }
+    }
+
+    fn push_segment(&self, line: &Line, batch: &mut Batch, cut: Cut, index: usize) {
+        let frame = self
+            .long
+            .get(VIRTIO_OCTETS..VIRTIO_OCTETS + self.long_octets)
+            .unwrap_or_default();
+        let octets_max = self.octets_max;
+        let shift = if self.long_tag.is_some() { 4 } else { 0 };
+        let written = batch
+            .spare_octets()
+            .and_then(|room| room.get_mut(shift..octets_max))
+            .and_then(|room| cut.write(frame, index, room));
+        match written {
+            Some(octets) => {
+                if let (Some(tag), Some(room)) = (self.long_tag, batch.spare_octets()) {
+                    room.copy_within(4..16, 0);
+                    put_tag(room, tag);
+                }
+                batch.commit(octets + shift);
+            }
+            None => line.counters.malformed(1),
+        }
+    }
+}
+
+/// Copies a frame from its slot, puts its VLAN tag back and completes its checksum.
+fn push_slot(batch: &mut Batch, slot: &Slot<'_>, virtio: Virtio, octets_max: usize) -> bool {
+    let shift = if slot.tag.is_some() { 4 } else { 0 };
+    let octets = slot.octets.len() + shift;
+    if slot.octets.len() < limits::FRAME_OCTETS_MIN || octets > octets_max {
+        return false;
+    }
+    let Some(room) = batch.spare_octets().and_then(|room| room.get_mut(..octets)) else {
+        return false;
+    };
+    match slot.tag {
+        None => room.copy_from_slice(slot.octets),
+        Some(tag) => {
+            let (addresses, rest) = slot.octets.split_at(12);
+            room[..12].copy_from_slice(addresses);
+            put_tag(room, tag);
+            room[16..].copy_from_slice(rest);
+        }
+    }
+    let sound = virtio.complete(room, shift);
+    if sound {
+        batch.commit(octets);
+    }
+    sound
+}
+
+/// Writes a VLAN tag behind the addresses.
+fn put_tag(room: &mut [u8], (tpid, tci): (u16, u16)) {
+    if let Some(tag) = room.get_mut(12..16) {
+        tag[..2].copy_from_slice(&tpid.to_be_bytes());
+        tag[2..].copy_from_slice(&tci.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests;

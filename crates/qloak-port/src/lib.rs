@@ -19,14 +19,17 @@ mod config;
 mod counters;
 mod error;
 mod frame;
+mod interface;
 pub mod limits;
 mod memory;
+mod offload;
 
 mod pcap;
 mod port;
 mod sys;
 mod tap;
-
+#[cfg(test)]
+mod testing;
 mod wait;
 
 pub use batch::{Batch, Sizes};

@@ -84,20 +84,16 @@ impl MemoryPort {
 ///
 /// # Errors
 /// When the kernel gives no descriptor, or `frames` is out of bounds.
-pub fn pair(
-    name: &str,
-    frames: usize,
-    sizes: &Sizes,
-) -> Result<(Box<dyn Port>, Box<dyn Port>), PortError> {
+pub fn pair(name: &str, frames: usize, sizes: &Sizes) -> Result<[Box<dyn Port>; 2], PortError> {
     let frames = frames.clamp(
         *limits::MEMORY_FRAMES_RANGE.start(),
         *limits::MEMORY_FRAMES_RANGE.end(),
     );
     let wire = Arc::new(Wire::new(name, frames, sizes.octets_max)?);
-    Ok((
+    Ok([
         Box::new(MemoryPort::attach(wire.clone(), End::A, sizes)?),
         Box::new(MemoryPort::attach(wire, End::B, sizes)?),
-    ))
+    ])
 }
 
 impl Port for MemoryPort {
@@ -323,7 +319,7 @@ mod tests {
 
     #[test]
     fn frames_cross_in_order_and_a_full_lane_takes_no_more() {
-        let (mut a, mut b) = pair("test", 5, &SIZES).unwrap();
+        let [mut a, mut b] = pair("test", 5, &SIZES).unwrap();
         let mut out = batch();
         for number in 0..8 {
             assert!(out.push(&frame(number, 60 + usize::from(number))));
@@ -349,7 +345,7 @@ mod tests {
 
     #[test]
     fn frames_of_no_sound_length_are_counted() {
-        let (mut a, mut b) = pair("test", 8, &SIZES).unwrap();
+        let [mut a, mut b] = pair("test", 8, &SIZES).unwrap();
         let mut out = Batch::new(8, 0, 20_000, 0);
         for octets in [13, 14, 1514, 1515, limits::FRAME_OCTETS_MAX + 1] {
             assert!(out.push(&vec![0; octets]));
@@ -382,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_waiting_receiver_misses_no_frame() {
-        let (mut a, mut b) = pair("test", 4, &SIZES).unwrap();
+        let [mut a, mut b] = pair("test", 4, &SIZES).unwrap();
         let sender = std::thread::spawn(move || {
             let mut out = batch();
             let mut number = 0_u32;

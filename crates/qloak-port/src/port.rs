@@ -58,7 +58,8 @@ pub trait Port: Send {
     /// When the port will not take another frame: the interface is gone, the disk is full.
     fn transmit(&mut self, batch: &mut Batch) -> Result<usize, PortError>;
 
-    /// What becomes readable when frames may be there; none for a port that has to be asked.
+    /// What becomes readable when frames may be there; none for a port that has to be asked. To be
+    /// waited for only after `receive` left room in its batch.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
     /// What went through the port, by all handles.

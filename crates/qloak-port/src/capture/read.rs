@@ -349,7 +349,7 @@ impl<R: Read> Reader<R> {
             _ => return Err(self.damaged("a section without a byte order".into())),
         };
         let length = word(&head, 0, big_endian).unwrap_or_default() as usize;
-        if length < 28 || length % 4 != 0 {
+        if length < 28 || !length.is_multiple_of(4) {
             return Err(self.damaged(format!("a section header of {length} octets")));
         }
         self.take(length - 12)?;
@@ -426,7 +426,7 @@ impl<R: Read> Reader<R> {
             });
         }
         let length = word(&length, 0, big).unwrap_or_default() as usize;
-        if length < 12 || length % 4 != 0 {
+        if length < 12 || !length.is_multiple_of(4) {
             return Err(self.damaged(format!("a block of {length} octets")));
         }
         Ok(length)

@@ -2,4 +2,9 @@
 //!
 //! The only `unsafe` of the crate, one file for each matter. Each block says what makes it sound.
 
+pub(crate) mod interface;
+pub(crate) mod namespace;
+pub(crate) mod packet;
 pub(crate) mod poll;
+pub(crate) mod ring;
+pub(crate) mod tun;

@@ -1,0 +1,332 @@
+//! Packet sockets on veth pairs, in namespaces of their own.
+
+use std::{
+    io::{Read, Write},
+    net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    time::{Duration, Instant},
+};
+
+use super::*;
+
+use crate::{PortConfig, open, testing, wait};
+
+/// Long enough that only a frame that never comes is missed, however loaded the machine is.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn sizes(octets_max: usize) -> Sizes {
+    Sizes {
+        headroom: 64,
+        octets_max,
+        tailroom: 64,
+    }
+}
+
+fn opened(interface: &str, octets_max: usize) -> Result<Box<dyn Port>, PortError> {
+    let config = AfPacketConfig {
+        ring_octets: 4 << 20,
+        ..AfPacketConfig::new(interface)
+    };
+    open(&PortConfig::AfPacket(config), &sizes(octets_max))
+}
+
+/// Frames of the experimental EtherType that come before the time is over, as many as are wanted.
+fn receive(port: &mut dyn Port, wanted: usize, octets_max: usize) -> Vec<Vec<u8>> {
+    let mut batch = Batch::with_sizes(16, sizes(octets_max));
+    let mut got = Vec::new();
+    let end = Instant::now() + PATIENCE;
+    while got.len() < wanted && Instant::now() < end {
+        batch.clear();
+        if port.receive(&mut batch).unwrap() == 0 {
+            wait(&[port.descriptor().unwrap()], Duration::from_secs(1)).unwrap();
+        }
+        let ours = |octets: &[u8]| octets[12..14] == [0x88, 0xb5] || octets[16..18] == [0x88, 0xb5];
+        got.extend(
+            batch
+                .frames()
+                .iter()
+                .map(|frame| frame.octets().to_vec())
+                .filter(|frame| ours(frame)),
+        );
+    }
+    got
+}
+
+fn frame(octets: usize, number: u8) -> Vec<u8> {
+    let mut frame = vec![number; octets];
+    frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5]);
+    frame
+}
+
+#[test]
+fn frames_of_every_size_cross_a_veth_pair_unchanged() {
+    testing::in_namespace("af_packet: frames of every size", |_| {
+        testing::ip("link add v0 mtu 16000 type veth peer name v1 mtu 16000");
+        let (mut a, mut b) = (opened("v0", 16_014).unwrap(), opened("v1", 16_014).unwrap());
+        let mut sent: Vec<_> = [18, 60, 1514, 9014, 16_014]
+            .map(|octets| frame(octets, 7))
+            .into();
+        // With a VLAN tag, which the kernel takes out and we put back.
+        let mut tagged = frame(100, 9);
+        tagged.splice(12..12, [0x81, 0x00, 0x60, 0x05]);
+        sent.push(tagged);
+        let mut batch = Batch::with_sizes(200, sizes(16_014));
+        for number in 0..190 {
+            sent.push(frame(64, number));
+        }
+        for frame in &sent {
+            assert!(batch.push(frame));
+        }
+        let mut twin = a.twin().unwrap();
+        while !batch.is_empty() {
+            twin.transmit(&mut batch).unwrap();
+        }
+        assert_eq!(receive(&mut *b, sent.len(), 16_014), sent);
+        assert_eq!(a.counters().transmitted_frames, sent.len() as u64);
+        // What we sent ourselves we do not hear.
+        assert!(b.counters().received_frames >= sent.len() as u64);
+        let mut batch = Batch::with_sizes(16, sizes(16_014));
+        a.receive(&mut batch).unwrap();
+        assert!(
+            batch
+                .frames()
+                .iter()
+                .all(|frame| frame.octets()[12..14] != [0x88, 0xb5])
+        );
+    });
+}
+
+#[test]
+fn what_the_interface_cannot_take_is_counted() {
+    testing::in_namespace("af_packet: what the interface cannot take", |_| {
+        testing::ip("link add v0 mtu 1500 type veth peer name v1 mtu 9000");
+        let mut port = opened("v0", 9014).unwrap();
+        let mut far = opened("v1", 500).unwrap();
+        let mut batch = Batch::with_sizes(4, sizes(9014));
+        assert!(
+            batch.push(&frame(9014, 1))
+                && batch.push(&frame(400, 2))
+                && batch.push(&[0; 5])
+                && batch.push(&frame(600, 3))
+        );
+        assert_eq!(port.transmit(&mut batch).unwrap(), 4);
+        assert_eq!(
+            (
+                port.counters().transmitted_frames,
+                port.counters().transmit_dropped
+            ),
+            (2, 2)
+        );
+        assert_eq!(receive(&mut *far, 1, 500), [frame(400, 2)]);
+        let end = Instant::now() + PATIENCE;
+        while far.counters().malformed == 0 && Instant::now() < end {
+            far.receive(&mut Batch::with_sizes(1, sizes(500))).unwrap();
+        }
+        assert_eq!(far.counters().malformed + far.counters().receive_dropped, 1);
+
+        // A ring that nobody empties overflows, and the kernel's drops are counted.
+        let config = AfPacketConfig {
+            ring_octets: 1 << 16,
+            ..AfPacketConfig::new("v1")
+        };
+        let full = open(&PortConfig::AfPacket(config), &sizes(1514)).unwrap();
+        for _ in 0..2000 {
+            batch.clear();
+            assert!(batch.push(&frame(1000, 4)));
+            port.transmit(&mut batch).unwrap();
+        }
+        let dropped = full.counters().receive_dropped;
+        assert!(dropped > 0);
+        assert!(full.counters().receive_dropped >= dropped);
+    });
+}
+
+#[test]
+fn a_line_that_goes_down_comes_back_and_one_that_goes_away_does_not() {
+    testing::in_namespace("af_packet: down, up, away", |_| {
+        testing::ip("link add v0 type veth peer name v1");
+        let (mut a, mut b) = (opened("v0", 1514).unwrap(), opened("v1", 1514).unwrap());
+        let mut batch = Batch::with_sizes(4, sizes(1514));
+        testing::ip("link set v0 down");
+        assert!(batch.push(&frame(60, 1)));
+        assert_eq!(a.transmit(&mut batch).unwrap(), 1);
+        assert_eq!(a.counters().transmit_dropped, 1);
+        a.receive(&mut batch).unwrap();
+        batch.clear();
+        a.receive(&mut batch).unwrap();
+        // The error was taken: a wait lasts again.
+        batch.clear();
+        assert!(!wait(&[a.descriptor().unwrap()], Duration::from_millis(1)).unwrap());
+        testing::ip("link set v0 up");
+        let end = Instant::now() + PATIENCE;
+        let crossed = loop {
+            batch.clear();
+            assert!(batch.push(&frame(60, 2)));
+            b.transmit(&mut batch).unwrap();
+            batch.clear();
+            a.receive(&mut batch).unwrap();
+            if batch
+                .frames()
+                .iter()
+                .any(|got| got.octets() == frame(60, 2))
+            {
+                break true;
+            }
+            if Instant::now() > end {
+                break false;
+            }
+        };
+        assert!(crossed);
+        testing::ip("link del v0");
+        batch.clear();
+        assert!(batch.push(&frame(60, 3)));
+        let error = a.transmit(&mut batch).unwrap_err();
+        assert!(error.to_string().contains("v0 is gone"), "{error}");
+        assert!(b.receive(&mut batch).is_err());
+    });
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    testing::in_namespace("af_packet: errors", |_| {
+        testing::ip("link add v0 type veth peer name v1");
+        let error = |interface: &str| opened(interface, 1514).err().unwrap().to_string();
+        assert!(error("nope").contains("there is no interface nope"));
+        assert!(error("lo").contains("lo does not carry Ethernet frames (hardware type 772)"));
+        assert!(error("much-too-long-a-name").contains("1 to 15 octets"));
+        let config = AfPacketConfig {
+            up: false,
+            ..AfPacketConfig::new("v0")
+        };
+        let refused = |config| {
+            open(&PortConfig::AfPacket(config), &sizes(1514))
+                .err()
+                .unwrap()
+                .to_string()
+        };
+        assert!(refused(config).contains("`ip link set v0 up`"));
+        let config = AfPacketConfig {
+            ring_octets: 5,
+            ..AfPacketConfig::new("v0")
+        };
+        assert!(refused(config).contains("the receive ring is 5 octets"));
+        let config = AfPacketConfig {
+            namespace: Some("../x".into()),
+            ..AfPacketConfig::new("v0")
+        };
+        assert!(refused(config).contains("`ip netns`"));
+    });
+}
+
+/// Two hosts, each in a namespace, whose offloads are as the kernel sets them; between them this
+/// program, which carries frames from one packet socket to the other.
+///
+/// ```text
+///   [stack x: host]===veth===[m0  port <-> port  m1]===veth===[host: stack y]
+/// ```
+#[test]
+fn tcp_and_udp_pass_though_the_hosts_leave_their_offloads_on() {
+    testing::in_namespace("af_packet: TCP of two hosts", |_| {
+        let done = &AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let mut hosts = Vec::new();
+            for number in 0..2 {
+                let (announce, heard) = mpsc::channel();
+                let (go, wait_for_go) = mpsc::channel::<()>();
+                let host = scope.spawn(move || {
+                    let thread = crate::sys::namespace::leave().unwrap();
+                    announce.send(thread).unwrap();
+                    wait_for_go.recv().unwrap();
+                    testing::ip(&format!("addr add 10.8.0.{}/24 dev host", number + 1));
+                    testing::ip(&format!("addr add fd08::{}/64 dev host nodad", number + 1));
+                    testing::ip("link set host up");
+                    converse(number);
+                });
+                let thread = heard.recv().unwrap();
+                testing::ip(&format!(
+                    "link add m{number} type veth peer name host netns {thread}"
+                ));
+                hosts.push((host, go));
+            }
+            let mut ports = [opened("m0", 1514).unwrap(), opened("m1", 1514).unwrap()];
+            scope.spawn(move || {
+                let mut batch = Batch::with_sizes(64, sizes(1514));
+                while !done.load(Ordering::Relaxed) {
+                    let mut moved = 0;
+                    for (from, to) in [(0, 1), (1, 0)] {
+                        batch.clear();
+                        moved += ports[from].receive(&mut batch).unwrap();
+                        while !batch.is_empty() {
+                            ports[to].transmit(&mut batch).unwrap();
+                        }
+                    }
+                    if moved == 0 {
+                        let [a, b] = [&ports[0], &ports[1]].map(|port| port.descriptor().unwrap());
+                        wait(&[a, b], Duration::from_millis(100)).unwrap();
+                    }
+                }
+                for port in &ports {
+                    assert_eq!(port.counters().malformed, 0);
+                }
+            });
+            let (threads, starts): (Vec<_>, Vec<_>) = hosts.into_iter().unzip();
+            for go in starts {
+                go.send(()).unwrap();
+            }
+            let outcomes: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
+            done.store(true, Ordering::Relaxed);
+            assert!(outcomes.iter().all(Result::is_ok));
+        });
+    });
+}
+
+const OCTETS: usize = 3_000_001;
+
+/// Host 0 sends over TCP and UDP, on IPv4 and IPv6; host 1 checks that all of it came.
+fn converse(number: u8) {
+    for (near, far) in [("10.8.0.1", "10.8.0.2"), ("fd08::1", "fd08::2")] {
+        let near: IpAddr = near.parse().unwrap();
+        let far = SocketAddr::new(far.parse().unwrap(), 5001);
+        let text: Vec<u8> = (0..OCTETS).map(|at| (at % 251) as u8).collect();
+        if number == 0 {
+            let mut stream = persist(|| TcpStream::connect(far));
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream.write_all(&text).unwrap();
+            let socket = UdpSocket::bind(SocketAddr::new(near, 0)).unwrap();
+            for _ in 0..20 {
+                socket.send_to(b"datagram", far).unwrap();
+            }
+            let mut answer = [0; 4];
+            stream.read_exact(&mut answer).unwrap();
+            assert_eq!(&answer, b"good");
+        } else {
+            let socket = persist(|| UdpSocket::bind(far));
+            socket.set_read_timeout(Some(PATIENCE)).unwrap();
+            let listener = TcpListener::bind(far).unwrap();
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            let mut got = vec![0; OCTETS];
+            stream.read_exact(&mut got).unwrap();
+            assert!(got == text);
+            let mut datagram = [0; 20];
+            let (octets, _) = socket.recv_from(&mut datagram).unwrap();
+            assert_eq!(&datagram[..octets], b"datagram");
+            stream.write_all(b"good").unwrap();
+        }
+    }
+}
+
+/// Until the far end is there.
+fn persist<T>(mut attempt: impl FnMut() -> io::Result<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match attempt() {
+            Ok(done) => return done,
+            Err(error) => assert!(Instant::now() < end, "{error}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,255 @@
+//! Finishing in software what a sender left to hardware that is not there.
+//!
+//! A virtual interface hands over frames as the sender's stack made them: with a checksum that is only
+//! begun, and several TCP segments or UDP datagrams in one super-frame. Each received frame comes with a virtio header
+//! that says what is left to do (virtio 1.2, 5.1.6):
+//!
+//! ```text
+//!   flags(1) type(1) header octets(2) segment octets(2) checksum start(2) checksum offset(2)
+//! ```
+//!
+//! Here the checksum is completed and the super-frame cut into the frames that a network card would
+//! have sent. Of a segment change: IPv4 total length, identification and header checksum, or IPv6 payload
+//! length; TCP sequence number and flags, or UDP length; and the checksum.
+
+use std::ops::Range;
+
+const NEEDS_CHECKSUM: u8 = 1;
+const TYPE_TCP_IPV4: u8 = 1;
+const TYPE_TCP_IPV6: u8 = 4;
+const TYPE_UDP: u8 = 5;
+/// Or-ed to a type: the sender uses explicit congestion notification.
+const TYPE_ECN: u8 = 0x80;
+
+const TCP_FIN: u8 = 0x01;
+const TCP_PSH: u8 = 0x08;
+const TCP_CWR: u8 = 0x80;
+
+/// What is left to do with a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Virtio {
+    kind: u8,
+    segment_octets: usize,
+    /// Where the checksum starts to count, and where it stands; both from the frame's beginning.
+    checksum: Option<(usize, usize)>,
+}
+
+impl Virtio {
+    /// From the header's octets, which are in the order of the machine.
+    pub(crate) fn parse(header: &[u8; 10]) -> Self {
+        let [flags, kind, _, _, s0, s1, start0, start1, offset0, offset1] = *header;
+        let half = |a, b| usize::from(u16::from_ne_bytes([a, b]));
+        let start = half(start0, start1);
+        Self {
+            kind: kind & !TYPE_ECN,
+            segment_octets: half(s0, s1),
+            checksum: (flags & NEEDS_CHECKSUM != 0)
+                .then(|| (start, start + half(offset0, offset1))),
+        }
+    }
+
+    /// Whether the frame is a super-frame, to be cut.
+    pub(crate) fn is_super(&self) -> bool {
+        self.kind != 0
+    }
+
+    /// Completes the checksum of a frame into which `inserted` octets were put before the network header.
+    /// False when the header does not fit the frame.
+    #[must_use]
+    pub(crate) fn complete(&self, frame: &mut [u8], inserted: usize) -> bool {
+        match self.checksum {
+            None => true,
+            Some((start, field)) => complete(frame, start + inserted, field + inserted),
+        }
+    }
+}
+
+/// Completes a checksum: the field holds the sum of the pseudo header.
+fn complete(frame: &mut [u8], start: usize, field: usize) -> bool {
+    let Some(sum) = frame
+        .get(start..)
+        .filter(|covered| !covered.is_empty())
+        .map(sum)
+    else {
+        return false;
+    };
+    // A sum of zero is written as all ones: for UDP zero would mean "none", for TCP both are equal.
+    let sum = match !fold(sum) {
+        0 => 0xffff,
+        sum => sum,
+    };
+    match frame.get_mut(field..field + 2) {
+        Some(room) => {
+            room.copy_from_slice(&sum.to_be_bytes());
+            true
+        }
+        None => false,
+    }
+}
+
+/// The one's complement sum of 16-bit words (RFC 1071), not yet folded.
+fn sum(octets: &[u8]) -> u64 {
+    let (words, rest) = octets.as_chunks::<4>();
+    let sum: u64 = words
+        .iter()
+        .map(|word| u64::from(u32::from_be_bytes(*word)))
+        .sum();
+    let mut last = [0; 4];
+    for (slot, octet) in last.iter_mut().zip(rest) {
+        *slot = *octet;
+    }
+    sum + u64::from(u32::from_be_bytes(last))
+}
+
+fn fold(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum >> 16) + (sum & 0xffff);
+    }
+    sum as u16
+}
+
+/// How a super-frame is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cut {
+    ipv4: bool,
+    tcp: bool,
+    /// Where the IP header begins.
+    network: usize,
+    /// Where the TCP or UDP header begins.
+    transport: usize,
+    /// Where the payload begins: the octets before it come before every segment.
+    payload: usize,
+    segment_octets: usize,
+    octets: usize,
+    /// How many frames it gives.
+    pub(crate) count: usize,
+}
+
+impl Cut {
+    /// How to cut this super-frame; none when it is not what its header says.
+    pub(crate) fn new(frame: &[u8], virtio: Virtio) -> Option<Self> {
+        let (transport, field) = virtio.checksum?;
+        let network = network_header(frame)?;
+        let version = frame.get(network)? >> 4;
+        let (ipv4, tcp) = match (virtio.kind, version) {
+            (TYPE_TCP_IPV4, 4) => (true, true),
+            (TYPE_TCP_IPV6, 6) => (false, true),
+            (TYPE_UDP, 4) => (true, false),
+            (TYPE_UDP, 6) => (false, false),
+            _ => return None,
+        };
+        let network_octets = if ipv4 {
+            usize::from(frame.get(network)? & 0xf) * 4
+        } else {
+            40
+        };
+        let transport_octets = if tcp {
+            usize::from(frame.get(transport + 12)? >> 4) * 4
+        } else {
+            8
+        };
+        let payload = transport + transport_octets;
+        let sound = network_octets >= 20
+            && network + network_octets <= transport
+            && transport_octets >= if tcp { 20 } else { 8 }
+            && field == transport + if tcp { 16 } else { 6 }
+            && payload < frame.len()
+            && virtio.segment_octets > 0;
+        sound.then(|| Self {
+            ipv4,
+            tcp,
+            network,
+            transport,
+            payload,
+            segment_octets: virtio.segment_octets,
+            octets: frame.len(),
+            count: (frame.len() - payload).div_ceil(virtio.segment_octets),
+        })
+    }
+
+    /// Writes frame `index` to the beginning of `room` and says its length; none when the room is too
+    /// small or there is no such frame.
+    pub(crate) fn write(&self, frame: &[u8], index: usize, room: &mut [u8]) -> Option<usize> {
+        let part = self.part(index)?;
+        let length = self.payload + part.len();
+        let out = room.get_mut(..length)?;
+        let (head, body) = out.split_at_mut(self.payload);
+        head.copy_from_slice(frame.get(..self.payload)?);
+        body.copy_from_slice(frame.get(part.clone())?);
+        if self.ipv4 {
+            self.ipv4_header(head, length, index)?;
+        } else {
+            let octets = u16::try_from(length - self.network - 40).ok()?;
+            put(head, self.network + 4, octets)?;
+        }
+        if self.tcp {
+            self.tcp_header(head, part.start - self.payload, index)?;
+        } else {
+            put(
+                head,
+                self.transport + 4,
+                u16::try_from(length - self.transport).ok()?,
+            )?;
+        }
+        let field = self.transport + if self.tcp { 16 } else { 6 };
+        // The field holds the sum of the pseudo header with the length of the whole super-frame: that
+        // length goes out and the segment's comes in (RFC 1624).
+        let before = self.octets - self.transport;
+        let after = length - self.transport;
+        let begun = u64::from(get(head, field)?) + after as u64 + u64::from(!fold(before as u64));
+        put(head, field, fold(begun))?;
+        complete(out, self.transport, field).then_some(length)
+    }
+
+    fn part(&self, index: usize) -> Option<Range<usize>> {
+        let start = self.payload + index.checked_mul(self.segment_octets)?;
+        (start < self.octets).then(|| start..(start + self.segment_octets).min(self.octets))
+    }
+
+    fn ipv4_header(&self, head: &mut [u8], length: usize, index: usize) -> Option<()> {
+        let at = self.network;
+        put(head, at + 2, u16::try_from(length - at).ok()?)?;
+        let identification = get(head, at + 4)?.wrapping_add(index as u16);
+        put(head, at + 4, identification)?;
+        put(head, at + 10, 0)?;
+        let octets = usize::from(head.get(at)? & 0xf) * 4;
+        let checksum = !fold(sum(head.get(at..at + octets)?));
+        put(head, at + 10, checksum)
+    }
+
+    fn tcp_header(&self, head: &mut [u8], offset: usize, index: usize) -> Option<()> {
+        let at = self.transport;
+        let sequence: &mut [u8; 4] = head.get_mut(at + 4..at + 8)?.try_into().ok()?;
+        *sequence = u32::from_be_bytes(*sequence)
+            .wrapping_add(offset as u32)
+            .to_be_bytes();
+        let flags = head.get_mut(at + 13)?;
+        if index > 0 {
+            *flags &= !TCP_CWR;
+        }
+        if index + 1 < self.count {
+            *flags &= !(TCP_FIN | TCP_PSH);
+        }
+        Some(())
+    }
+}
+
+/// Where the IP header begins: behind the addresses, the VLAN tags and the EtherType.
+fn network_header(frame: &[u8]) -> Option<usize> {
+    let mut at = 12;
+    while matches!(get(frame, at)?, 0x8100 | 0x88a8) {
+        at += 4;
+    }
+    Some(at + 2)
+}
+
+fn get(octets: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(octets.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn put(octets: &mut [u8], at: usize, value: u16) -> Option<()> {
+    octets
+        .get_mut(at..at + 2)?
+        .copy_from_slice(&value.to_be_bytes());
+    Some(())
+}

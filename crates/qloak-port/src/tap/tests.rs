@@ -1,0 +1,186 @@
+//! TAP against the real stack, in a namespace of its own.
+
+use std::{
+    net::UdpSocket,
+    time::{Duration, Instant},
+};
+
+use super::*;
+use crate::{PortConfig, open, testing, wait};
+
+const SIZES: Sizes = Sizes {
+    headroom: 64,
+    octets_max: 9014,
+    tailroom: 64,
+};
+
+fn tap(name: &str) -> TapConfig {
+    TapConfig {
+        mtu: Some(9000),
+        ..TapConfig::new(name)
+    }
+}
+
+fn opened(config: TapConfig) -> Result<Box<dyn Port>, PortError> {
+    open(&PortConfig::Tap(config), &SIZES)
+}
+
+/// Receives until a frame is one that `wanted` likes. The stack also sends frames of its own accord.
+fn receive(port: &mut dyn Port, wanted: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+    let mut batch = Batch::with_sizes(4, SIZES);
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        batch.clear();
+        port.receive(&mut batch).unwrap();
+        if let Some(frame) = batch.frames().iter().find(|frame| wanted(frame.octets())) {
+            assert_eq!(frame.range.start, SIZES.headroom);
+            return frame.octets().to_vec();
+        }
+        assert!(Instant::now() < end, "the frame did not come");
+        wait(&[port.descriptor().unwrap()], Duration::from_secs(1)).unwrap();
+    }
+}
+
+/// "Who has 10.9.0.1?", asked by 10.9.0.2.
+fn arp_request() -> Vec<u8> {
+    let mut frame = vec![0xff; 6];
+    frame.extend([2, 0, 0, 0, 0, 9, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1]);
+    frame.extend([2, 0, 0, 0, 0, 9, 10, 9, 0, 2, 0, 0, 0, 0, 0, 0, 10, 9, 0, 1]);
+    frame
+}
+
+#[test]
+fn the_stack_answers_and_sends_whole_checksums() {
+    testing::in_namespace("tap: the stack answers", |_| {
+        let mut port = opened(tap("t0")).unwrap();
+        testing::ip("addr add 10.9.0.1/24 dev t0");
+        let mut batch = Batch::with_sizes(4, SIZES);
+        assert!(batch.push(&arp_request()));
+        assert_eq!(port.transmit(&mut batch).unwrap(), 1);
+        assert!(batch.is_empty());
+        let reply = receive(&mut *port, |frame| {
+            frame[12..14] == [8, 6] && frame[21] == 2
+        });
+        assert_eq!(reply[6..12], port.mac().unwrap());
+        assert_eq!(reply[28..32], [10, 9, 0, 1]);
+
+        testing::ip("neigh replace 10.9.0.2 lladdr 02:00:00:00:00:09 dev t0");
+        let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
+        socket.send_to(&[7; 8900], "10.9.0.2:9").unwrap();
+        let datagram = receive(&mut *port, |frame| {
+            frame[12..14] == [8, 0] && frame[23] == 17
+        });
+        assert_eq!(datagram.len(), 14 + 20 + 8 + 8900);
+        let pseudo = [&datagram[26..34], &[0, 17], &datagram[38..40]].concat();
+        let covered = [&pseudo[..], &datagram[34..]].concat();
+        assert_eq!(checksum(&covered), 0xffff);
+        assert!(port.counters().received_frames >= 2);
+        assert_eq!(port.counters().transmitted_frames, 1);
+    });
+}
+
+fn checksum(octets: &[u8]) -> u16 {
+    let mut sum = 0_u32;
+    for pair in octets.chunks(2) {
+        sum += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
+        sum = (sum >> 16) + (sum & 0xffff);
+    }
+    sum as u16
+}
+
+#[test]
+fn frames_of_no_sound_length_are_counted() {
+    testing::in_namespace("tap: frames of no sound length", |_| {
+        let small = Sizes {
+            octets_max: 200,
+            ..SIZES
+        };
+        let mut port = open(&PortConfig::Tap(tap("t0")), &small).unwrap();
+        testing::ip("addr add 10.9.0.1/24 dev t0");
+        testing::ip("neigh replace 10.9.0.2 lladdr 02:00:00:00:00:09 dev t0");
+        let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
+        socket.send_to(&[7; 5000], "10.9.0.2:9").unwrap();
+        socket.send_to(&[7; 100], "10.9.0.2:9").unwrap();
+        let mut batch = Batch::with_sizes(8, small);
+        let end = Instant::now() + Duration::from_secs(20);
+        while !batch
+            .frames()
+            .iter()
+            .any(|frame| frame.octets()[12..14] == [8, 0])
+        {
+            assert!(Instant::now() < end);
+            port.receive(&mut batch).unwrap();
+        }
+        assert!(batch.frames().iter().all(|frame| frame.len() <= 200));
+        assert_eq!(port.counters().malformed, 1);
+
+        batch.clear();
+        assert!(batch.push(&[0; 10]) && batch.push(&arp_request()));
+        assert_eq!(port.transmit(&mut batch).unwrap(), 2);
+        assert_eq!(port.counters().transmit_dropped, 1);
+        assert_eq!(port.counters().transmitted_frames, 1);
+        testing::ip("link set t0 down");
+        assert!(batch.push(&arp_request()));
+        assert_eq!(port.transmit(&mut batch).unwrap(), 1);
+        assert_eq!(port.counters().transmit_dropped, 2);
+    });
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    testing::in_namespace("tap: errors", |_| {
+        let error = |config| opened(config).err().unwrap().to_string();
+        let held = opened(tap("t0")).unwrap();
+        assert!(error(tap("t0")).contains("in use by another program"));
+        testing::ip("link add v0 type veth peer name v1");
+        assert!(error(tap("v0")).contains("exists and is no TAP interface"));
+        for name in ["", "a name that is too long", "a/b", "tap%d"] {
+            assert!(
+                error(tap(name)).contains("the name of an interface"),
+                "{name}"
+            );
+        }
+        let config = TapConfig {
+            mtu: Some(70_000),
+            ..tap("t1")
+        };
+        assert!(error(config).contains("70000 octets"));
+        let config = TapConfig {
+            namespace: Some("qloak-test-none".into()),
+            ..tap("t1")
+        };
+        assert!(error(config).contains("ip netns add qloak-test-none"));
+        drop(held);
+        let mut port = opened(tap("t0")).unwrap();
+        testing::ip("link del t0");
+        let mut batch = Batch::with_sizes(4, SIZES);
+        let error = port.receive(&mut batch).unwrap_err();
+        assert!(error.to_string().contains("t0 is gone"), "{error}");
+        assert!(batch.push(&arp_request()));
+        assert!(port.transmit(&mut batch).is_err());
+    });
+}
+
+#[test]
+fn an_interface_may_lie_in_another_namespace() {
+    testing::in_namespace("tap: another namespace", |_| {
+        let namespace = format!("qloak-test-{}", std::process::id());
+        testing::ip(&format!("netns add {namespace}"));
+        let outcome = std::panic::catch_unwind(|| {
+            let config = TapConfig {
+                namespace: Some(namespace.clone()),
+                ..tap("t0")
+            };
+            let mut port = opened(config).unwrap();
+            testing::ip(&format!("-n {namespace} addr add 10.9.0.1/24 dev t0"));
+            let mut batch = Batch::with_sizes(4, SIZES);
+            assert!(batch.push(&arp_request()));
+            assert_eq!(port.transmit(&mut batch).unwrap(), 1);
+            receive(&mut *port, |frame| frame[12..14] == [8, 6]);
+        });
+        testing::ip(&format!("netns del {namespace}"));
+        if let Err(panic) = outcome {
+            std::panic::resume_unwind(panic);
+        }
+    });
+}
