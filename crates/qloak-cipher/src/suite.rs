@@ -169,10 +169,12 @@ mod tests {
     #[test]
     fn key_octets_say_what_the_name_says() {
         for suite in &SUITES {
-            if let Some(bits) = suite.name.split('-').find_map(|w| w.parse::<usize>().ok()) {
-                if bits >= 128 {
-                    assert_eq!(suite.key_octets * 8, bits, "{}", suite.name);
-                }
+            let bits = suite
+                .name
+                .split('-')
+                .find_map(|word| word.parse::<usize>().ok());
+            if let Some(bits) = bits.filter(|bits| *bits >= 128) {
+                assert_eq!(suite.key_octets * 8, bits, "{}", suite.name);
             }
         }
     }
