@@ -58,3 +58,12 @@ pub const BUSY_NS: u64 = 20_000_000;
 
 /// Frames under one SAK with 32-bit PNs (IEEE 802.1AE-2018, 10.5.2: PN 0 is never sent).
 pub const PN32_FRAMES_MAX: u64 = u32::MAX as u64;
+
+/// Keys that are waited for and may pass through a full inbound half on their way into an SA.
+pub const PASSING_MAX: usize = 16;
+
+/// The same complaint to the peer is made at most once in this time.
+pub const COMPLAINT_NS: u64 = 100_000_000;
+
+/// A peer that announces what we do not have is believed to go on for this long.
+pub const STRAY_NS: u64 = 5_000_000_000;

@@ -4,7 +4,9 @@
 //! and the time go in, actions come out; frames, HTTP, threads and the clock are the driver's.
 
 pub mod door;
+pub(crate) mod drive;
 pub mod limits;
+pub(crate) mod source;
 
 pub use door::{
     Action, AgreeChannel, AgreeState, AgreedSa, ChannelAgreement, Command, Event, KeyHandlerConfig,

@@ -1,0 +1,420 @@
+//! The thread that drives the key handler: it brings events to the state machine and carries out what
+//! it decides.
+//!
+//! Events come from four sides: agreement frames and news from the pipeline (rings), answers of the KME
+//! and orders of the management door (one inbox), and time. Actions go to the pipeline (rings), to the
+//! line (its own handle on the line port, so that a full data queue never delays agreement) and to the
+//! KME (a queue; the answer comes back as an event). Nothing here waits for the network.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, SyncSender, TrySendError},
+    },
+    thread::Thread,
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
+use qloak_api::{
+    ChannelNumber, Limits, Problem,
+    manage::{KeyOperation, NodeState},
+};
+use qloak_cipher::{level::Level, suite::Suite};
+use qloak_keys::derive::SakMaterial;
+use qloak_port::{Batch, Port, Waker};
+use qloak_secy::Sa;
+use rtrb::{Consumer, Producer};
+use tokio::sync::oneshot;
+
+use super::{
+    Action, Command, Event, KeyHandler, Note, SourceFailure,
+    source::{Answer, Asked},
+};
+use crate::{
+    clock::Clock,
+    pipeline::news::{ControlFrame, InboundChange, InboundNews, OutboundChange, OutboundNews},
+    state::Picture,
+};
+
+/// How often the published state is renewed.
+const PUBLISH_EVERY_NS: u64 = 10_000_000;
+
+/// Longest sleep. The pipeline's news come each millisecond, and nobody wakes this thread for them.
+const NAP_MAX: Duration = Duration::from_millis(1);
+
+/// Shortest sleep: what is due sooner is done a little late rather than by spinning.
+const NAP_MIN: Duration = Duration::from_micros(50);
+
+/// What the management door may order.
+pub(crate) enum Order {
+    SetSuite {
+        channel: ChannelNumber,
+        suite: &'static Suite,
+    },
+    SetLimits {
+        channel: ChannelNumber,
+        limits: Limits,
+    },
+    Rekey {
+        channel: ChannelNumber,
+    },
+    Keys(KeyOperation),
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SetSuite { channel, suite } => {
+                write!(f, "channel {channel}: suite {}", suite.name)
+            }
+            Self::SetLimits { channel, limits } => write!(
+                f,
+                "channel {channel}: limits {} frames, {} octets, {} s",
+                limits.frames, limits.octets, limits.seconds
+            ),
+            Self::Rekey { channel } => write!(f, "channel {channel}: rekey"),
+            Self::Keys(operation) => write!(f, "keys: {operation:?}"),
+        }
+    }
+}
+
+/// What waits in the inbox of the key handler's thread.
+pub(crate) enum Letter {
+    /// An answer of the KME.
+    Answer(Answer),
+    /// An order, and where to say what became of it.
+    Order(Order, oneshot::Sender<Result<(), Problem>>),
+}
+
+/// Where letters for the key handler are handed in.
+#[derive(Clone)]
+pub(crate) struct Desk {
+    letters: SyncSender<Letter>,
+    thread: Thread,
+}
+
+impl Desk {
+    pub(crate) fn new(letters: SyncSender<Letter>, thread: Thread) -> Self {
+        Self { letters, thread }
+    }
+
+    /// Hands in an order and waits for what becomes of it.
+    pub(crate) async fn hand_in(&self, order: Order) -> Result<(), Problem> {
+        let (reply, answer) = oneshot::channel();
+        match self.letters.try_send(Letter::Order(order, reply)) {
+            Ok(()) => self.thread.unpark(),
+            Err(TrySendError::Full(_)) => {
+                return Err(Problem::new(
+                    503,
+                    "the node is busy",
+                    "too many commands wait; try again in a second",
+                ));
+            }
+            Err(TrySendError::Disconnected(_)) => {
+                return Err(Problem::new(
+                    503,
+                    "the node is stopping",
+                    "it takes no more commands",
+                ));
+            }
+        }
+        answer.await.unwrap_or_else(|_| {
+            Err(Problem::internal(
+                "the key handler stopped before it answered",
+            ))
+        })
+    }
+
+    /// Hands in an answer of the KME; waits if the inbox is full, since a lost answer is a lost key.
+    pub(crate) fn answer(&self, answer: Answer) {
+        if self.letters.send(Letter::Answer(answer)).is_ok() {
+            self.thread.unpark();
+        }
+    }
+}
+
+/// Everything the thread holds.
+pub(crate) struct Driver {
+    pub(crate) core: KeyHandler,
+    pub(crate) clock: Clock,
+    pub(crate) level: Level,
+    pub(crate) line: Box<dyn Port>,
+    pub(crate) send: Batch,
+    pub(crate) inbox: Receiver<Letter>,
+    pub(crate) source: tokio::sync::mpsc::Sender<Asked>,
+    pub(crate) control: Consumer<ControlFrame>,
+    pub(crate) outbound_news: Consumer<OutboundNews>,
+    pub(crate) inbound_news: Consumer<InboundNews>,
+    pub(crate) outbound: Sluice<OutboundChange>,
+    pub(crate) outbound_waker: Arc<Waker>,
+    pub(crate) inbound: Sluice<InboundChange>,
+    pub(crate) inbound_waker: Arc<Waker>,
+    /// Answers to requests that could not even be asked.
+    pub(crate) unasked: Vec<Answer>,
+    /// SAs that the pipeline took out; dropping them here wipes them off its way.
+    pub(crate) spent: [Consumer<Sa>; 2],
+    pub(crate) picture: Picture,
+    pub(crate) published: Arc<ArcSwap<NodeState>>,
+    pub(crate) stop: Arc<AtomicBool>,
+}
+
+/// A ring with a waiting room before it: changes are never lost and never reordered.
+pub(crate) struct Sluice<T> {
+    ring: Producer<T>,
+    waiting: VecDeque<T>,
+}
+
+impl<T> Sluice<T> {
+    pub(crate) fn new(ring: Producer<T>) -> Self {
+        Self {
+            ring,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    fn push(&mut self, change: T) {
+        self.waiting.push_back(change);
+        self.flow();
+    }
+
+    fn flow(&mut self) {
+        while let Some(change) = self.waiting.pop_front() {
+            if let Err(rtrb::PushError::Full(change)) = self.ring.push(change) {
+                self.waiting.push_front(change);
+                return;
+            }
+        }
+    }
+}
+
+impl Driver {
+    /// Runs until the node stops.
+    pub(crate) fn run(mut self) {
+        let mut actions = Vec::new();
+        let mut publish_at_ns = 0;
+        while !self.stop.load(Ordering::Relaxed) {
+            self.frames(&mut actions);
+            self.news(&mut actions);
+            self.letters(&mut actions);
+            let now_ns = self.clock.now_ns();
+            self.step(now_ns, Event::Tick, &mut actions);
+            self.outbound.flow();
+            self.inbound.flow();
+            self.spent
+                .iter_mut()
+                .for_each(|spent| while spent.pop().is_ok() {});
+            if now_ns >= publish_at_ns {
+                publish_at_ns = now_ns + PUBLISH_EVERY_NS;
+                self.published.store(Arc::new(
+                    self.picture
+                        .draw(self.core.state(now_ns), self.clock.uptime_s()),
+                ));
+            }
+            if self.control.is_empty() {
+                let wake_ns = self.core.next_wake_ns().saturating_sub(self.clock.now_ns());
+                std::thread::park_timeout(Duration::from_nanos(wake_ns).clamp(NAP_MIN, NAP_MAX));
+            }
+        }
+    }
+
+    fn step(&mut self, now_ns: u64, event: Event<'_>, actions: &mut Vec<Action>) {
+        self.core.handle(now_ns, event, actions);
+        for action in actions.drain(..) {
+            self.perform(action);
+        }
+    }
+
+    fn frames(&mut self, actions: &mut Vec<Action>) {
+        while let Ok(frame) = self.control.pop() {
+            self.step(self.clock.now_ns(), Event::Frame(frame.octets()), actions);
+        }
+    }
+
+    fn news(&mut self, actions: &mut Vec<Action>) {
+        while let Ok(news) = self.outbound_news.pop() {
+            if let OutboundNews::Channel {
+                channel,
+                usage: Some(usage),
+                ..
+            } = &news
+            {
+                let event = Event::Usage {
+                    channel: *channel,
+                    an: usage.an,
+                    frames: usage.frames,
+                    octets: usage.octets,
+                };
+                self.step(self.clock.now_ns(), event, actions);
+            }
+            self.picture.outbound(news);
+        }
+        while let Ok(news) = self.inbound_news.pop() {
+            if let InboundNews::Heard { channel, an } = news {
+                self.step(self.clock.now_ns(), Event::Heard { channel, an }, actions);
+            }
+            self.picture.inbound(news);
+        }
+    }
+
+    fn letters(&mut self, actions: &mut Vec<Action>) {
+        for answer in std::mem::take(&mut self.unasked) {
+            self.answer(answer, actions);
+        }
+        while let Ok(letter) = self.inbox.try_recv() {
+            let now_ns = self.clock.now_ns();
+            match letter {
+                Letter::Answer(answer) => self.answer(answer, actions),
+                Letter::Order(order, reply) => {
+                    let outcome = self.obey(now_ns, order, actions);
+                    // Who asked may have hung up; the order is carried out all the same.
+                    let _ = reply.send(outcome);
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, answer: Answer, actions: &mut Vec<Action>) {
+        let event = match answer {
+            Answer::Taken { request, result } => Event::Taken { request, result },
+            Answer::Fetched { request, result } => Event::Fetched { request, result },
+        };
+        self.step(self.clock.now_ns(), event, actions);
+    }
+
+    fn obey(
+        &mut self,
+        now_ns: u64,
+        order: Order,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), Problem> {
+        let command = match order {
+            Order::SetSuite { channel, suite } => Command::SetSuite { channel, suite },
+            Order::SetLimits { channel, limits } => Command::SetLimits { channel, limits },
+            Order::Rekey { channel } => Command::Rekey { channel },
+            Order::Keys(KeyOperation::SoftReset) => Command::SoftReset,
+            Order::Keys(KeyOperation::HardReset) => Command::HardReset,
+            Order::Keys(KeyOperation::Resize { slots }) => Command::Resize { slots },
+            Order::Keys(KeyOperation::LoadOutbound { count }) => Command::LoadOutbound { count },
+            Order::Keys(KeyOperation::LoadInbound { key_ids }) => Command::LoadInbound { key_ids },
+        };
+        let outcome = self.core.command(now_ns, command, actions);
+        for action in actions.drain(..) {
+            self.perform(action);
+        }
+        outcome.map_err(|refusal| Problem::conflict(refusal.to_string()))
+    }
+
+    fn perform(&mut self, action: Action) {
+        match action {
+            Action::Send(frame) => self.send(&frame),
+            Action::Take { request, count } => self.ask(Asked::Take { request, count }),
+            Action::Fetch { request, key_ids } => self.ask(Asked::Fetch { request, key_ids }),
+            Action::InstallOutbound {
+                channel,
+                an,
+                key_id,
+                suite,
+                sak,
+            } => {
+                if let Some(sa) = self.association(suite, &sak, key_id) {
+                    self.change_outbound(OutboundChange::Install { channel, an, sa });
+                }
+            }
+            Action::Encode { channel, an } => {
+                self.change_outbound(OutboundChange::Encode { channel, an })
+            }
+            Action::RetireOutbound { channel, an } => {
+                self.change_outbound(OutboundChange::Retire { channel, an })
+            }
+            Action::InstallInbound {
+                channel,
+                an,
+                key_id,
+                suite,
+                sak,
+            } => {
+                if let Some(sa) = self.association(suite, &sak, key_id) {
+                    self.change_inbound(InboundChange::Install { channel, an, sa });
+                }
+            }
+            Action::RetireInbound { channel, an } => {
+                self.change_inbound(InboundChange::Retire { channel, an })
+            }
+            Action::Close { channel } => self.change_outbound(OutboundChange::Close { channel }),
+            Action::SetLimits { channel, limits } => {
+                self.change_outbound(OutboundChange::Limits { channel, limits })
+            }
+            Action::Note(note) => log(&note),
+        }
+    }
+
+    /// The key schedule is made here, off the data path.
+    fn association(
+        &self,
+        suite: &'static Suite,
+        sak: &SakMaterial,
+        key_id: qloak_api::KeyId,
+    ) -> Option<Box<Sa>> {
+        Sa::new(suite, self.level, &sak.sak, sak.salt, key_id)
+            .map(Box::new)
+            .inspect_err(|error| tracing::error!(%error, "no SA could be made"))
+            .ok()
+    }
+
+    fn change_outbound(&mut self, change: OutboundChange) {
+        self.outbound.push(change);
+        self.outbound_waker.wake();
+    }
+
+    fn change_inbound(&mut self, change: InboundChange) {
+        self.inbound.push(change);
+        self.inbound_waker.wake();
+    }
+
+    /// An agreement frame that the line does not take is lost, as it may be on any line; the state
+    /// machine repeats what matters.
+    fn send(&mut self, frame: &[u8]) {
+        self.send.clear();
+        let sent = self
+            .send
+            .push(frame)
+            .then(|| self.line.transmit(&mut self.send));
+        if let Some(Err(error)) = sent {
+            tracing::debug!(%error, "an agreement frame was not sent");
+        }
+        self.send.clear();
+    }
+
+    /// A full queue to the KME is a KME that does not answer.
+    fn ask(&mut self, asked: Asked) {
+        if let Err(error) = self.source.try_send(asked) {
+            let failed = || {
+                Err(SourceFailure::Unreachable(
+                    "too many requests wait for it".to_owned(),
+                ))
+            };
+            let answer = match error.into_inner() {
+                Asked::Take { request, .. } => Answer::Taken {
+                    request,
+                    result: failed(),
+                },
+                Asked::Fetch { request, .. } => Answer::Fetched {
+                    request,
+                    result: failed(),
+                },
+            };
+            self.unasked.push(answer);
+        }
+    }
+}
+
+fn log(note: &Note) {
+    match note {
+        Note::Raised { .. } | Note::KeyLost { .. } | Note::Refused(_) => tracing::warn!("{note}"),
+        _ => tracing::info!("{note}"),
+    }
+}

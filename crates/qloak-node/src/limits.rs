@@ -1,0 +1,50 @@
+//! Every bound of the node, and why.
+
+/// Octets of a configuration file. A node of 64 client ports and 1024 channels stays far below.
+pub const CONFIG_OCTETS_MAX: u64 = 1 << 20;
+
+/// Frames handled at once by a pipeline thread: enough to hide the start of a batch, few enough that
+/// 64 frames of 1500 octets stay in the second-level cache.
+pub const BATCH_FRAMES: usize = 64;
+
+/// Octets kept free before a frame: SecTAG (16), room to align, and the mux header.
+pub const HEADROOM: usize = 64;
+
+/// Octets kept free behind a frame: the ICV and room to align.
+pub const TAILROOM: usize = 64;
+
+/// Longest line frame, without FCS (jumbo as far as the client side goes).
+pub const LINE_FRAME_OCTETS: std::ops::RangeInclusive<usize> = 256..=16_000;
+
+/// Frames in the bounded ring between a pipeline thread and the key handler. At a sync frame each
+/// millisecond this is a quarter of a second; beyond it the oldest news is worthless.
+pub const CONTROL_RING: usize = 256;
+
+/// Longest key agreement frame; an announce with its key IDs stays far below one standard frame.
+pub const CONTROL_FRAME_OCTETS: usize = 1514;
+
+/// Changes (install, encode, retire) in flight from the key handler to a pipeline thread. Four SAs a
+/// channel on 1024 channels is the most that a restart of the peer can ask for at once.
+pub const CHANGE_RING: usize = 4096;
+
+/// Replay window, frames (IEEE 802.1AE allows any; the bitmap is kept per SA).
+pub const REPLAY_WINDOW_MAX: u64 = 65_536;
+
+/// Slots of the key RAM: the seed's 512 by default, resizable.
+pub const KEY_RAM_SLOTS: std::ops::RangeInclusive<u32> = 8..=65_536;
+
+/// Keys asked of a KME at once (ETSI GS QKD 014 lets the KME state its own bound, which is obeyed too).
+pub const KEYS_PER_REQUEST: std::ops::RangeInclusive<u32> = 1..=128;
+
+/// Management commands waiting for the key handler thread; an operator is slower than that.
+pub const COMMANDS_WAITING: usize = 64;
+
+/// News between a pipeline thread and the key handler: a millisecond's worth for 1024 channels and 64
+/// client ports, with room for one late round.
+pub const NEWS_RING: usize = 4096;
+
+/// Spent SAs on their way to be wiped; one rekey of 256 channels at once.
+pub const SPENT_RING: usize = 256;
+
+/// Outbound keys kept ready in the key RAM.
+pub const KEY_RAM_FILL: std::ops::RangeInclusive<u32> = 1..=32_768;

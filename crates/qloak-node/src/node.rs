@@ -1,0 +1,372 @@
+//! One node put together: ports opened, threads started, doors opened; and taken apart again.
+//!
+//! ```text
+//!   thread      holds                                        wakes for
+//!   outbound    client ports, Outbound, line (transmit)      client frames, changes
+//!   inbound     line (receive), Inbound, client ports        line frames, changes
+//!   keys        KeyHandler, line (agreement)                 agreement frames, letters, time
+//!   tokio       management door, client of the KME           the network
+//! ```
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
+use qloak_api::{
+    Carriage,
+    manage::{ClientState, PortCounters, PortState},
+};
+use qloak_cipher::level::Level;
+use qloak_door::Door;
+use qloak_port::{Batch, Port, Sizes, Waker};
+use qloak_secy::{ChannelConfig, Inbound, LineConfig, Outbound};
+
+use crate::{
+    Error,
+    clock::Clock,
+    config::Config,
+    key_handler::{
+        AgreeChannel, KeyHandler, KeyHandlerConfig, Timings,
+        drive::{Desk, Driver, Sluice},
+        source::{self, Source},
+    },
+    library, limits,
+    manage::{self, Manage},
+    pipeline::{
+        inbound::{Exit, InboundThread},
+        outbound::{Entrance, OutboundThread, Trunk},
+    },
+    state::Picture,
+};
+
+/// How long each suite is measured at start.
+const MEASURE_FOR: Duration = Duration::from_millis(5);
+
+/// A running node.
+pub(crate) struct Node {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<Result<(), Error>>>,
+    pub(crate) door: Door,
+    pub(crate) routes: axum::Router,
+}
+
+/// The ports of a node, each handle for one thread.
+struct Ports {
+    line: Box<dyn Port>,
+    clients: Vec<(qloak_api::ClientPort, Box<dyn Port>)>,
+}
+
+impl Node {
+    /// Opens the ports, tests the suites, starts the threads and listens. Must be called in a tokio
+    /// runtime, where the client of the KME then lives.
+    ///
+    /// # Errors
+    /// A port that cannot be opened, a certificate that cannot be used, an address that is taken.
+    pub(crate) async fn start(config: Config, level: Level) -> Result<Self, Error> {
+        let library = library::library(level, &config.hazmat, MEASURE_FOR);
+        let offered: Vec<_> = library
+            .iter()
+            .filter(|entry| entry.offered)
+            .filter_map(|entry| qloak_cipher::suite::Suite::by_name(&entry.name))
+            .collect();
+        if let Some(channel) = config
+            .channels
+            .iter()
+            .find(|channel| !offered.iter().any(|suite| suite.name == channel.suite.name))
+        {
+            return Err(Error::SuiteFailed {
+                channel: channel.number,
+                suite: channel.suite.name,
+            });
+        }
+        let door = Door::bind(
+            config.manage_listen,
+            qloak_door::server_config(&config.tls)?,
+        )
+        .await?;
+        let source = Source::new(&config.kme, config.line.peer.clone())?;
+        let ports = Ports::open(&config)?;
+        let core = KeyHandler::new(key_handler(&config, offered))
+            .map_err(|refusal| Error::KeyHandler(refusal.to_string()))?;
+
+        let clock = Clock::started_now();
+        let stop = Arc::new(AtomicBool::new(false));
+        let outbound_waker = Arc::new(Waker::new()?);
+        let inbound_waker = Arc::new(Waker::new()?);
+        let (outbound_changes, changes_outbound) = rtrb::RingBuffer::new(limits::CHANGE_RING);
+        let (inbound_changes, changes_inbound) = rtrb::RingBuffer::new(limits::CHANGE_RING);
+        let (outbound_news, news_outbound) = rtrb::RingBuffer::new(limits::NEWS_RING);
+        let (inbound_news, news_inbound) = rtrb::RingBuffer::new(limits::NEWS_RING);
+        let (control_in, control) = rtrb::RingBuffer::new(limits::CONTROL_RING);
+        let (spent_outbound, outbound_spent) = rtrb::RingBuffer::new(limits::SPENT_RING);
+        let (spent_inbound, inbound_spent) = rtrb::RingBuffer::new(limits::SPENT_RING);
+        let (letters, inbox) = mpsc::sync_channel(limits::COMMANDS_WAITING);
+        let (asked, asking) = tokio::sync::mpsc::channel(limits::COMMANDS_WAITING);
+
+        let picture = Picture::new(
+            config.clone(),
+            ports.line_state(),
+            ports.client_states(&config),
+        );
+        let published = Arc::new(ArcSwap::from_pointee(picture.draw(core.state(0), 0)));
+        let sizes = sizes();
+        let driver = Driver {
+            core,
+            clock,
+            level,
+            line: ports.line.twin()?,
+            send: Batch::with_sizes(1, sizes),
+            inbox,
+            source: asked,
+            control,
+            outbound_news: news_outbound,
+            inbound_news: news_inbound,
+            outbound: Sluice::new(outbound_changes),
+            outbound_waker: Arc::clone(&outbound_waker),
+            inbound: Sluice::new(inbound_changes),
+            inbound_waker: Arc::clone(&inbound_waker),
+            unasked: Vec::new(),
+            spent: [outbound_spent, inbound_spent],
+            picture,
+            published: Arc::clone(&published),
+            stop: Arc::clone(&stop),
+        };
+        let name = &config.name;
+        let keys = spawn(&format!("{name}-keys"), &stop, move || {
+            driver.run();
+            Ok(())
+        })?;
+        let desk = Desk::new(letters, keys.thread().clone());
+
+        let (line, channels) = secy(&config);
+        let outbound = outbound(&config, &ports, Outbound::new(&line, &channels)?, sizes)?;
+        let outbound = OutboundThread {
+            secy: outbound.0,
+            clients: outbound.1,
+            trunks: outbound.2,
+            line: ports.line.twin()?,
+            changes: changes_outbound,
+            news: outbound_news,
+            spent: spent_outbound,
+            clock,
+            waker: outbound_waker,
+            stop: Arc::clone(&stop),
+            line_dropped: 0,
+        };
+        let exit = |(number, port): (qloak_api::ClientPort, Box<dyn Port>)| Exit {
+            number,
+            port,
+            batch: Batch::with_sizes(limits::BATCH_FRAMES, sizes),
+            dropped: 0,
+        };
+        let inbound = InboundThread {
+            secy: Inbound::new(&line, &channels)?,
+            line: ports.line,
+            batch: Batch::with_sizes(limits::BATCH_FRAMES, sizes),
+            exits: ports.clients.into_iter().map(exit).collect(),
+            channels: config
+                .channels
+                .iter()
+                .map(|channel| channel.number)
+                .collect(),
+            changes: changes_inbound,
+            news: inbound_news,
+            control: control_in,
+            spent: spent_inbound,
+            key_handler: keys.thread().clone(),
+            clock,
+            waker: inbound_waker,
+            stop: Arc::clone(&stop),
+        };
+        let threads = vec![
+            keys,
+            spawn(&format!("{name}-out"), &stop, move || {
+                outbound.run().map_err(Error::from)
+            })?,
+            spawn(&format!("{name}-in"), &stop, move || {
+                inbound.run().map_err(Error::from)
+            })?,
+        ];
+        tokio::spawn(source::run(source, asking, desk.clone()));
+        let routes = manage::router(Arc::new(Manage {
+            published,
+            library,
+            desk,
+        }));
+        tracing::info!(node = %config.name, manage = %door.address(), level = level.name(), channels = config.channels.len(), "node started");
+        Ok(Self {
+            stop,
+            threads,
+            door,
+            routes,
+        })
+    }
+
+    /// What tells and stops the node's threads.
+    pub(crate) fn stopper(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
+    /// Takes the threads out, to be joined after the stop.
+    pub(crate) fn into_parts(self) -> (Door, axum::Router, Vec<JoinHandle<Result<(), Error>>>) {
+        (self.door, self.routes, self.threads)
+    }
+}
+
+impl Ports {
+    fn open(config: &Config) -> Result<Self, Error> {
+        let clients = config
+            .clients
+            .iter()
+            .map(|(number, port)| Ok((*number, qloak_port::open(port, &sizes())?)));
+        Ok(Self {
+            clients: clients.collect::<Result<_, Error>>()?,
+            line: qloak_port::open(&config.line.port, &sizes())?,
+        })
+    }
+
+    fn line_state(&self) -> PortState {
+        port_state(&*self.line)
+    }
+
+    fn client_states(&self, config: &Config) -> Vec<ClientState> {
+        let state = |(number, port): &(qloak_api::ClientPort, Box<dyn Port>)| {
+            let channel = config
+                .channels
+                .iter()
+                .find(|channel| channel.clients.contains(number))?;
+            Some(ClientState {
+                number: *number,
+                channel: channel.number,
+                port: port_state(&**port),
+                discarded_closed: 0,
+                discarded_oversize: 0,
+                delivered_frames: 0,
+            })
+        };
+        self.clients.iter().filter_map(state).collect()
+    }
+}
+
+fn port_state(port: &dyn Port) -> PortState {
+    PortState {
+        name: port.name().to_owned(),
+        kind: port.kind().as_str().to_owned(),
+        counters: PortCounters::default(),
+    }
+}
+
+/// Every batch of the node is made alike, so that frames may change hands between them.
+fn sizes() -> Sizes {
+    Sizes {
+        headroom: limits::HEADROOM,
+        octets_max: *limits::LINE_FRAME_OCTETS.end(),
+        tailroom: limits::TAILROOM,
+    }
+}
+
+fn secy(config: &Config) -> (LineConfig, Vec<ChannelConfig>) {
+    let line = LineConfig {
+        address: config.line.address,
+        peer_address: config.line.peer_address,
+        frame_octets_max: config.line.frame_octets_max,
+    };
+    let channel = |channel: &crate::config::Channel| ChannelConfig {
+        number: channel.number,
+        carriage: channel.carriage,
+        clients: channel.clients.clone(),
+        xpn: channel.xpn,
+        replay_window: channel.replay_window,
+        limits: channel.limits,
+    };
+    (line, config.channels.iter().map(channel).collect())
+}
+
+fn key_handler(
+    config: &Config,
+    offered: Vec<&'static qloak_cipher::suite::Suite>,
+) -> KeyHandlerConfig {
+    let channel = |channel: &crate::config::Channel| AgreeChannel {
+        number: channel.number,
+        suite: channel.suite,
+        limits: channel.limits,
+        xpn: channel.xpn,
+    };
+    KeyHandlerConfig {
+        address: config.line.address,
+        peer_address: config.line.peer_address,
+        sae_id: config.name.clone(),
+        peer_sae_id: config.line.peer.clone(),
+        ram_slots: config.key_ram_slots,
+        fill_keys: config.key_ram_fill,
+        keys_per_request: config.kme.keys_per_request,
+        channels: config.channels.iter().map(channel).collect(),
+        offered,
+        boot: *uuid::Uuid::new_v4().as_bytes(),
+        timings: Timings::default(),
+    }
+}
+
+type OutboundParts = (Outbound, Vec<Entrance>, Vec<Trunk>);
+
+/// The entrances in the order of their channels, and a line batch for each aggregated channel.
+fn outbound(
+    config: &Config,
+    ports: &Ports,
+    secy: Outbound,
+    sizes: Sizes,
+) -> Result<OutboundParts, Error> {
+    let mut entrances = Vec::new();
+    let mut trunks = Vec::new();
+    for channel in &config.channels {
+        let Some(reference) = secy.channel(channel.number) else {
+            continue;
+        };
+        if channel.carriage == Carriage::Aggregated {
+            trunks.push(Trunk {
+                channel: reference,
+                batch: Batch::with_sizes(limits::BATCH_FRAMES, sizes),
+            });
+        }
+        for (number, port) in ports
+            .clients
+            .iter()
+            .filter(|(number, _)| channel.clients.contains(number))
+        {
+            entrances.push(Entrance {
+                number: *number,
+                channel: reference,
+                port: port.twin()?,
+                batch: Batch::with_sizes(limits::BATCH_FRAMES, sizes),
+                discarded_closed: 0,
+                discarded_oversize: 0,
+            });
+        }
+    }
+    Ok((secy, entrances, trunks))
+}
+
+/// A thread that stops the whole node when it ends by an error.
+fn spawn(
+    name: &str,
+    stop: &Arc<AtomicBool>,
+    work: impl FnOnce() -> Result<(), Error> + Send + 'static,
+) -> Result<JoinHandle<Result<(), Error>>, Error> {
+    let stop = Arc::clone(stop);
+    // The kernel keeps 15 octets of a thread's name.
+    let named = std::thread::Builder::new().name(name.chars().take(15).collect());
+    named
+        .spawn(move || {
+            let outcome = work();
+            stop.store(true, Ordering::Relaxed);
+            outcome
+        })
+        .map_err(Error::Thread)
+}

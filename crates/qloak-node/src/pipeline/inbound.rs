@@ -1,0 +1,217 @@
+//! The validating thread: line port -> validate -> demux -> client ports.
+
+use std::{
+    os::fd::BorrowedFd,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::Thread,
+};
+
+use qloak_api::{An, ChannelNumber, ClientPort};
+use qloak_port::{Batch, Port, PortError, Waker};
+use qloak_secy::{Inbound, Sa, Verdict};
+use rtrb::{Consumer, Producer};
+
+use super::{
+    CHANNEL_NEWS_NS, NAP, PORT_NEWS_NS, SHORT_NAP, hand_out,
+    news::{ControlFrame, InboundChange, InboundNews, port_counters},
+    room,
+};
+use crate::{clock::Clock, limits};
+
+/// Everything the thread holds.
+pub(crate) struct InboundThread {
+    pub(crate) secy: Inbound,
+    pub(crate) line: Box<dyn Port>,
+    pub(crate) batch: Batch,
+    pub(crate) exits: Vec<Exit>,
+    pub(crate) channels: Vec<ChannelNumber>,
+    pub(crate) changes: Consumer<InboundChange>,
+    pub(crate) news: Producer<InboundNews>,
+    pub(crate) control: Producer<ControlFrame>,
+    pub(crate) spent: Producer<Sa>,
+    pub(crate) key_handler: Thread,
+    pub(crate) clock: Clock,
+    pub(crate) waker: Arc<Waker>,
+    pub(crate) stop: Arc<AtomicBool>,
+}
+
+/// A client port on its way out.
+pub(crate) struct Exit {
+    pub(crate) number: ClientPort,
+    pub(crate) port: Box<dyn Port>,
+    pub(crate) batch: Batch,
+    /// Client frames that the port would not take in time.
+    pub(crate) dropped: u64,
+}
+
+impl InboundThread {
+    /// Runs until the node stops.
+    ///
+    /// # Errors
+    /// When a port fails for good: the interface is gone.
+    pub(crate) fn run(mut self) -> Result<(), PortError> {
+        let mut verdicts = [Verdict::NoTag; limits::BATCH_FRAMES];
+        let mut channel_news_ns = 0;
+        let mut port_news_ns = 0;
+        while !self.stop.load(Ordering::Relaxed) {
+            let received = self.line.receive(&mut self.batch)?;
+            // Between receive and validate: the far node uses a new SA as soon as it reads that we are
+            // ready, so a frame under it may be in this very batch, and the SA is then in the ring.
+            self.apply_changes();
+            if received > 0 {
+                self.secy
+                    .validate(self.batch.frames_mut().iter_mut().map(room), &mut verdicts);
+                self.sort_out(&verdicts)?;
+                self.tell_heard();
+            }
+            let now_ns = self.clock.now_ns();
+            if now_ns >= channel_news_ns {
+                channel_news_ns = now_ns + CHANNEL_NEWS_NS;
+                self.tell_channels();
+            }
+            if now_ns >= port_news_ns {
+                port_news_ns = now_ns + PORT_NEWS_NS;
+                self.tell_ports();
+            }
+            if received == 0 {
+                self.rest()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Valid frames go out on their client ports, agreement frames to the key handler, the rest nowhere:
+    /// the SecY has counted them.
+    fn sort_out(&mut self, verdicts: &[Verdict]) -> Result<(), PortError> {
+        let mut failed = None;
+        for (index, verdict) in verdicts.iter().enumerate().take(self.batch.len()) {
+            match verdict {
+                Verdict::Valid(valid) => {
+                    let exits = &mut self.exits;
+                    self.secy.demux(
+                        *valid,
+                        self.batch.frames()[index].octets(),
+                        |client, frame| {
+                            if let Some(exit) = exits.iter_mut().find(|exit| exit.number == client)
+                                && let Err(error) = exit.take(frame)
+                            {
+                                failed = Some(error);
+                            }
+                        },
+                    );
+                }
+                Verdict::Agreement => {
+                    if let Some(frame) = ControlFrame::copy_of(self.batch.frames()[index].octets())
+                    {
+                        // A full ring means that the key handler is a quarter of a second behind;
+                        // agreement frames are repeated by whoever sent them.
+                        let _ = self.control.push(frame);
+                        self.key_handler.unpark();
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.batch.clear();
+        for exit in &mut self.exits {
+            exit.flush()?;
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    fn apply_changes(&mut self) {
+        self.waker.clear();
+        while let Ok(change) = self.changes.pop() {
+            match change {
+                InboundChange::Install { channel, an, sa } => {
+                    if let Err(error) = self.secy.install(channel, an, *sa) {
+                        tracing::error!(%channel, %an, %error, "the SA was not installed");
+                    }
+                }
+                InboundChange::Retire { channel, an } => {
+                    if let Some(sa) = self.secy.retire(channel, an) {
+                        // A full ring gives it back, and it is wiped here.
+                        let _ = self.spent.push(sa);
+                    }
+                }
+            }
+        }
+    }
+
+    fn tell_heard(&mut self) {
+        let mut told = false;
+        for (channel, an) in self.secy.heard() {
+            // A lost word of this kind only keeps an old SA a little longer: the next sync tells again.
+            let _ = self.news.push(InboundNews::Heard { channel, an });
+            told = true;
+        }
+        if told {
+            self.key_handler.unpark();
+        }
+    }
+
+    fn tell_channels(&mut self) {
+        for &channel in &self.channels {
+            let counters = self.secy.counters(channel).unwrap_or_default();
+            let lowest_pn = std::array::from_fn(|index| {
+                let an = An::from_low_bits(index as u8);
+                self.secy
+                    .accepted(channel, an)
+                    .map_or(0, |accepted| accepted.lowest_pn)
+            });
+            let _ = self.news.push(InboundNews::Channel {
+                channel,
+                counters,
+                lowest_pn,
+            });
+        }
+    }
+
+    fn tell_ports(&mut self) {
+        let counters = port_counters(self.line.counters());
+        let _ = self.news.push(InboundNews::Line {
+            counters,
+            strays: self.secy.strays(),
+        });
+        for exit in &self.exits {
+            let _ = self.news.push(InboundNews::ClientDropped {
+                client: exit.number,
+                frames: exit.dropped,
+            });
+        }
+    }
+
+    /// Nothing moved: sleeps until a frame or a change comes, a millisecond at most.
+    fn rest(&self) -> Result<(), PortError> {
+        let line = self.line.descriptor();
+        let nap = if line.is_some() { NAP } else { SHORT_NAP };
+        let mut descriptors: [BorrowedFd<'_>; 2] = [self.waker.descriptor(); 2];
+        if let Some(line) = line {
+            descriptors[0] = line;
+        }
+        qloak_port::wait(&descriptors, nap).map(drop)
+    }
+}
+
+impl Exit {
+    fn take(&mut self, frame: &[u8]) -> Result<(), PortError> {
+        if self.batch.push(frame) {
+            return Ok(());
+        }
+        self.flush()?;
+        if !self.batch.push(frame) {
+            self.dropped += 1;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), PortError> {
+        if !self.batch.is_empty() {
+            self.dropped += hand_out(&mut *self.port, &mut self.batch)? as u64;
+        }
+        Ok(())
+    }
+}
