@@ -160,8 +160,8 @@ fn is_talk(frame: &[u8]) -> bool {
 
 /// Where a key agreement frame says what it is, and the values that we tell apart (docs/wire-format.md).
 const KIND_AT: usize = 15;
-const KIND_ANNOUNCE: u8 = 1;
-const KIND_SYNC: u8 = 3;
+const KIND_ANNOUNCE: u8 = 3;
+const KIND_SYNC: u8 = 6;
 
 impl Kept {
     fn keep(&mut self, frame: &[u8], address: [u8; 6], talk: bool) {

@@ -1,0 +1,1 @@
+//! The lab's configuration files, written as an operator would write them.
