@@ -201,6 +201,24 @@ mod tests {
     }
 
     #[test]
+    fn another_sites_page_cannot_use_an_operators_certificate() {
+        let alice = Caller {
+            name: "alice".to_owned(),
+            role: Some(role::OPERATOR.to_owned()),
+        };
+        let from = |site: Option<&str>| {
+            let mut request = Request::new(axum::body::Body::empty());
+            if let Some(site) = site {
+                let site = site.parse().expect("a header");
+                request.headers_mut().insert("sec-fetch-site", site);
+            }
+            permit(&alice, &request).is_ok()
+        };
+        assert!(from(None) && from(Some("same-origin")) && from(Some("none")));
+        assert!(!from(Some("cross-site")) && !from(Some("same-site")) && !from(Some("")));
+    }
+
+    #[test]
     fn only_a_named_operator_may_change() {
         let caller = |name: &str, role: Option<&str>| Caller {
             name: name.to_owned(),

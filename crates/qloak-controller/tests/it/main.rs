@@ -1,0 +1,8 @@
+//! The controller as a whole: real doors with mutual TLS on 127.0.0.1, nodes that are told what to say.
+
+mod bad_input;
+mod dashboard;
+mod lab;
+mod north;
+mod openapi;
+mod steering;
