@@ -253,3 +253,160 @@ fn put(octets: &mut [u8], at: usize, value: u16) -> Option<()> {
         .copy_from_slice(&value.to_be_bytes());
     Some(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A super-frame as a stack hands it over, and its virtio header.
+    fn super_frame(
+        ipv4: bool,
+        tcp: bool,
+        vlan: bool,
+        payload: &[u8],
+        segment: u16,
+    ) -> (Vec<u8>, [u8; 10]) {
+        let mut frame = vec![2; 12];
+        if vlan {
+            frame.extend([0x81, 0, 0, 5]);
+        }
+        frame.extend(if ipv4 { [8, 0] } else { [0x86, 0xdd] });
+        let network = frame.len();
+        let transport_octets = if tcp { 32 } else { 8 } + payload.len();
+        let protocol = if tcp { 6 } else { 17 };
+        let addresses: Vec<u8> = (1..=if ipv4 { 8 } else { 32 }).collect();
+        if ipv4 {
+            frame.extend([0x45, 0]);
+            frame.extend(((20 + transport_octets) as u16).to_be_bytes());
+            frame.extend([0xff, 0xff, 0x40, 0, 64, protocol, 0, 0]);
+        } else {
+            frame.extend([0x60, 0, 0, 0]);
+            frame.extend((transport_octets as u16).to_be_bytes());
+            frame.extend([protocol, 64]);
+        }
+        frame.extend(&addresses);
+        let transport = frame.len();
+        let pseudo = fold(sum(&addresses) + u64::from(protocol) + transport_octets as u64);
+        if tcp {
+            frame.extend([
+                0, 80, 1, 0, 0xff, 0xff, 0xff, 0xf0, 0, 0, 0, 1, 0x80, 0x99, 1, 0,
+            ]);
+            frame.extend(pseudo.to_be_bytes());
+            frame.extend([0; 14]);
+        } else {
+            frame.extend([0, 80, 1, 0]);
+            frame.extend((transport_octets as u16).to_be_bytes());
+            frame.extend(pseudo.to_be_bytes());
+        }
+        frame.extend(payload);
+        let kind = match (tcp, ipv4) {
+            (false, _) => TYPE_UDP,
+            (true, true) => TYPE_TCP_IPV4 | TYPE_ECN,
+            (true, false) => TYPE_TCP_IPV6,
+        };
+        let mut header = [NEEDS_CHECKSUM, kind, 0, 0, 0, 0, 0, 0, 0, 0];
+        header[4..6].copy_from_slice(&segment.to_ne_bytes());
+        header[6..8].copy_from_slice(&(transport as u16).to_ne_bytes());
+        header[8..10].copy_from_slice(&(if tcp { 16_u16 } else { 6 }).to_ne_bytes());
+        assert_eq!(network_header(&frame), Some(network));
+        (frame, header)
+    }
+
+    /// Checks a frame as a receiving stack does and says its payload.
+    fn receive(frame: &[u8], tcp: bool) -> (Vec<u8>, Option<u16>, u32, u8) {
+        let network = network_header(frame).unwrap();
+        let ipv4 = frame[network] >> 4 == 4;
+        let (transport, addresses) = if ipv4 {
+            assert_eq!(
+                fold(sum(&frame[network..network + 20])),
+                0xffff,
+                "IPv4 header"
+            );
+            assert_eq!(
+                usize::from(get(frame, network + 2).unwrap()),
+                frame.len() - network
+            );
+            (network + 20, &frame[network + 12..network + 20])
+        } else {
+            assert_eq!(
+                usize::from(get(frame, network + 4).unwrap()),
+                frame.len() - network - 40
+            );
+            (network + 40, &frame[network + 8..network + 40])
+        };
+        let body = &frame[transport..];
+        let pseudo = sum(addresses) + if tcp { 6 } else { 17 } + body.len() as u64;
+        assert_eq!(fold(pseudo + sum(body)), 0xffff, "transport");
+        let identification = ipv4.then(|| get(frame, network + 4).unwrap());
+        if tcp {
+            let sequence = u32::from_be_bytes(body[4..8].try_into().unwrap());
+            (body[32..].to_vec(), identification, sequence, body[13])
+        } else {
+            assert_eq!(usize::from(get(body, 4).unwrap()), body.len());
+            (body[8..].to_vec(), identification, 0, 0)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_cut_super_frame_gives_its_payload_in_sound_frames(
+            ipv4: bool, tcp: bool, vlan: bool,
+            payload in proptest::collection::vec(any::<u8>(), 1..5000),
+            segment in 1_u16..1500,
+        ) {
+            let (frame, header) = super_frame(ipv4, tcp, vlan, &payload, segment);
+            let virtio = Virtio::parse(&header);
+            prop_assert!(virtio.is_super());
+            let cut = Cut::new(&frame, virtio).unwrap();
+            let mut whole = Vec::new();
+            let mut room = [0; 2000];
+            for index in 0..cut.count {
+                let octets = cut.write(&frame, index, &mut room).unwrap();
+                let (part, identification, sequence, flags) = receive(&room[..octets], tcp);
+                prop_assert!(part.len() == usize::from(segment) || index + 1 == cut.count);
+                if let Some(identification) = identification {
+                    prop_assert_eq!(identification, 0xffff_u16.wrapping_add(index as u16));
+                }
+                if tcp {
+                    prop_assert_eq!(sequence, 0xffff_fff0_u32.wrapping_add(whole.len() as u32));
+                    prop_assert_eq!(flags & TCP_CWR != 0, index == 0);
+                    prop_assert_eq!(flags & (TCP_FIN | TCP_PSH), if index + 1 == cut.count { 9 } else { 0 });
+                }
+                whole.extend(part);
+            }
+            prop_assert_eq!(whole, payload);
+            prop_assert!(cut.write(&frame, cut.count, &mut room).is_none());
+        }
+
+        #[test]
+        fn a_begun_checksum_is_completed(
+            ipv4: bool, tcp: bool, payload in proptest::collection::vec(any::<u8>(), 1..3000),
+        ) {
+            let (mut frame, mut header) = super_frame(ipv4, tcp, false, &payload, 0);
+            header[1] = 0;
+            let virtio = Virtio::parse(&header);
+            prop_assert!(!virtio.is_super());
+            if ipv4 {
+                let checksum = !fold(sum(&frame[14..34]));
+                put(&mut frame, 14 + 10, checksum).unwrap();
+            }
+            // As behind a VLAN tag that was put back.
+            frame.splice(12..12, [0x81, 0, 0, 5]);
+            prop_assert!(virtio.complete(&mut frame, 4));
+            prop_assert_eq!(receive(&frame, tcp).0, payload);
+        }
+
+        #[test]
+        fn nonsense_is_refused_without_panic(
+            header: [u8; 10], mut frame in proptest::collection::vec(any::<u8>(), 0..200), index in 0_usize..300,
+        ) {
+            let virtio = Virtio::parse(&header);
+            let mut room = [0; 300];
+            if let Some(cut) = Cut::new(&frame, virtio) {
+                let _ = cut.write(&frame, index, &mut room);
+            }
+            let _ = virtio.complete(&mut frame, 4);
+        }
+    }
+}

@@ -5,6 +5,7 @@
 //! draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng (as of 2024).
 
 mod error;
+mod pcapng;
 mod read;
 mod write;
 

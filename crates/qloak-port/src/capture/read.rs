@@ -1,11 +1,10 @@
 //! Reading pcap and pcapng.
 //!
 //! ```text
-//!   pcap    header(24)  { seconds fraction captured original octets }...
-//!   pcapng  SHB  IDB..  { EPB | SPB | obsolete packet block | others, skipped }...   SHB ...
+//!   pcap    header(24)  { seconds(4) fraction(4) captured(4) original(4) octets }...
 //! ```
 //!
-//! Either byte order; stamps of any resolution become nanoseconds. A capture's FCS, where the file
+//! Either byte order, stamps in micro- or nanoseconds. The blocks of pcapng are read in `pcapng`. A capture's FCS, where the file
 //! says that there is one, is taken off.
 
 use std::{
@@ -14,16 +13,13 @@ use std::{
     path::Path,
 };
 
-use super::CaptureError;
+use super::{CaptureError, pcapng::Interface};
 use crate::limits;
 
-const ETHERNET: u16 = 1;
-const SECTION_HEADER: u32 = 0x0a0d_0d0a;
-const INTERFACE_DESCRIPTION: u32 = 1;
-const OBSOLETE_PACKET: u32 = 2;
-const SIMPLE_PACKET: u32 = 3;
-const ENHANCED_PACKET: u32 = 6;
+pub(super) const ETHERNET: u16 = 1;
 
+/// Type of a pcapng section header, the same in both byte orders.
+pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 /// A frame of a capture file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Captured<'a> {
@@ -44,18 +40,18 @@ impl Captured<'_> {
 
 /// Reads a capture file frame by frame.
 pub struct Reader<R> {
-    source: R,
-    form: Form,
-    buffer: Vec<u8>,
+    pub(super) source: R,
+    pub(super) form: Form,
+    pub(super) buffer: Vec<u8>,
     /// Where in `buffer` the present frame lies.
     range: std::ops::Range<usize>,
-    stamp_ns: u64,
+    pub(super) stamp_ns: u64,
     wire_octets: usize,
     /// Frames that were begun.
-    frames: u64,
+    pub(super) frames: u64,
 }
 
-enum Form {
+pub(super) enum Form {
     Pcap {
         big_endian: bool,
         nanoseconds: bool,
@@ -65,16 +61,6 @@ enum Form {
         big_endian: bool,
         interfaces: Vec<Interface>,
     },
-}
-
-/// What a pcapng interface description says.
-struct Interface {
-    link_type: u16,
-    snap_octets: u32,
-    /// Ticks of a stamp in a second.
-    ticks_per_s: u128,
-    offset_s: i64,
-    fcs_octets: usize,
 }
 
 impl Reader<BufReader<File>> {
@@ -219,110 +205,8 @@ impl<R: Read> Reader<R> {
         self.settle(0, captured as usize, original as usize, fcs)
     }
 
-    /// Reads one block. Some when it was a frame or the end of the file.
-    fn advance_block(&mut self) -> Result<Option<bool>, CaptureError> {
-        let mut kind = [0; 4];
-        match fill(&mut self.source, &mut kind)? {
-            0 => return Ok(Some(false)),
-            4 => {}
-            _ => {
-                return Err(CaptureError::Truncated {
-                    frame: self.frames + 1,
-                });
-            }
-        }
-        // A new section may have the other byte order; its type reads the same in both.
-        if u32::from_be_bytes(kind) == SECTION_HEADER {
-            self.section()?;
-            return Ok(None);
-        }
-        let big = self.big_endian();
-        let kind = word(&kind, 0, big).unwrap_or_default();
-        let is_frame = matches!(kind, ENHANCED_PACKET | SIMPLE_PACKET | OBSOLETE_PACKET);
-        if is_frame {
-            self.frames += 1;
-        }
-        let length = self.length(big)?;
-        let body = self.take(length.saturating_sub(8))?;
-        let Some(body) = body.checked_sub(4) else {
-            return Err(self.damaged(format!("a block of {length} octets")));
-        };
-        if word(&self.buffer, body, big) != Some(length as u32) {
-            return Err(self.damaged("a block whose two lengths differ".into()));
-        }
-        match kind {
-            INTERFACE_DESCRIPTION => self.interface(body, big).map(|()| None),
-            ENHANCED_PACKET => {
-                let interface = self.field(0)? as usize;
-                self.packet(interface, 20, (4, 8), (12, 16), body).map(Some)
-            }
-            OBSOLETE_PACKET => {
-                let id = half(&self.buffer, 0, big).unwrap_or_default().into();
-                self.packet(id, 20, (4, 8), (12, 16), body).map(Some)
-            }
-            SIMPLE_PACKET => {
-                let original = self.field(0)?;
-                let Some(interface) = self.interfaces().first() else {
-                    return Err(self.damaged("a frame before any interface".into()));
-                };
-                let (link_type, fcs, snap) = (
-                    interface.link_type,
-                    interface.fcs_octets,
-                    interface.snap_octets,
-                );
-                if link_type != ETHERNET {
-                    return Err(CaptureError::not_ethernet(link_type));
-                }
-                let captured = if snap == 0 {
-                    original
-                } else {
-                    original.min(snap)
-                };
-                self.stamp_ns = 0;
-                self.within(4, captured as usize, body)?;
-                self.settle(4, captured as usize, original as usize, fcs)
-                    .map(Some)
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// A packet block: where its stamp (high, low), its lengths (captured, original) and its octets lie.
-    fn packet(
-        &mut self,
-        interface: usize,
-        octets: usize,
-        stamp: (usize, usize),
-        lengths: (usize, usize),
-        body: usize,
-    ) -> Result<bool, CaptureError> {
-        let ticks = u64::from(self.field(stamp.0)?) << 32 | u64::from(self.field(stamp.1)?);
-        let captured = self.field(lengths.0)? as usize;
-        let original = self.field(lengths.1)? as usize;
-        let Some(description) = self.interfaces().get(interface) else {
-            return Err(self.damaged(format!(
-                "a frame of interface {interface}, which the file does not describe"
-            )));
-        };
-        let (link_type, fcs) = (description.link_type, description.fcs_octets);
-        let stamp_ns = description.nanoseconds(ticks);
-        if link_type != ETHERNET {
-            return Err(CaptureError::not_ethernet(link_type));
-        }
-        self.stamp_ns = stamp_ns;
-        self.within(octets, captured, body)?;
-        self.settle(octets, captured, original, fcs)
-    }
-
-    fn within(&self, start: usize, octets: usize, body: usize) -> Result<(), CaptureError> {
-        if start + octets > body {
-            return Err(self.damaged(format!("a frame of {octets} octets in a block of {body}")));
-        }
-        Ok(())
-    }
-
     /// Takes note of a frame that lies in the buffer.
-    fn settle(
+    pub(super) fn settle(
         &mut self,
         start: usize,
         captured: usize,
@@ -335,105 +219,8 @@ impl<R: Read> Reader<R> {
         Ok(true)
     }
 
-    /// The rest of a section header block, whose type has been read.
-    fn section(&mut self) -> Result<(), CaptureError> {
-        let mut head = [0; 8];
-        if fill(&mut self.source, &mut head)? < head.len() {
-            return Err(CaptureError::Truncated {
-                frame: self.frames + 1,
-            });
-        }
-        let big_endian = match head[4..] {
-            [0x1a, 0x2b, 0x3c, 0x4d] => true,
-            [0x4d, 0x3c, 0x2b, 0x1a] => false,
-            _ => return Err(self.damaged("a section without a byte order".into())),
-        };
-        let length = word(&head, 0, big_endian).unwrap_or_default() as usize;
-        if length < 28 || !length.is_multiple_of(4) {
-            return Err(self.damaged(format!("a section header of {length} octets")));
-        }
-        self.take(length - 12)?;
-        if word(&self.buffer, length - 16, big_endian) != Some(length as u32) {
-            return Err(self.damaged("a section header whose two lengths differ".into()));
-        }
-        self.form = Form::PcapNg {
-            big_endian,
-            interfaces: Vec::new(),
-        };
-        Ok(())
-    }
-
-    /// Takes note of an interface description that lies in the buffer.
-    fn interface(&mut self, body: usize, big: bool) -> Result<(), CaptureError> {
-        let mut interface = Interface {
-            link_type: half(&self.buffer, 0, big).unwrap_or_default(),
-            snap_octets: self.field(4)?,
-            ticks_per_s: 1_000_000,
-            offset_s: 0,
-            fcs_octets: 0,
-        };
-        let mut at = 8;
-        while let (Some(code), Some(length)) =
-            (half(&self.buffer, at, big), half(&self.buffer, at + 2, big))
-        {
-            let length = usize::from(length);
-            if code == 0 || at + 4 + length > body {
-                break;
-            }
-            let value = self.buffer.get(at + 4..at + 4 + length).unwrap_or_default();
-            match (code, value) {
-                (9, [resolution, ..]) => {
-                    let exponent = u32::from(resolution & 0x7f);
-                    let base: u128 = if resolution & 0x80 == 0 { 10 } else { 2 };
-                    match base.checked_pow(exponent) {
-                        Some(ticks) => interface.ticks_per_s = ticks,
-                        None => {
-                            return Err(self.damaged(format!("stamps of 1/{base}^{exponent} s")));
-                        }
-                    }
-                }
-                (13, [fcs, ..]) => interface.fcs_octets = usize::from(*fcs),
-                (14, [a, b, c, d, e, f, g, h, ..]) => {
-                    let octets = [*a, *b, *c, *d, *e, *f, *g, *h];
-                    interface.offset_s = if big {
-                        i64::from_be_bytes(octets)
-                    } else {
-                        i64::from_le_bytes(octets)
-                    };
-                }
-                _ => {}
-            }
-            at += 4 + length.next_multiple_of(4);
-        }
-        let too_many = self.interfaces().len() >= limits::CAPTURE_INTERFACES_MAX;
-        if too_many {
-            return Err(self.damaged(format!(
-                "more than {} interfaces",
-                limits::CAPTURE_INTERFACES_MAX
-            )));
-        }
-        if let Form::PcapNg { interfaces, .. } = &mut self.form {
-            interfaces.push(interface);
-        }
-        Ok(())
-    }
-
-    fn length(&mut self, big: bool) -> Result<usize, CaptureError> {
-        let mut length = [0; 4];
-        if fill(&mut self.source, &mut length)? < 4 {
-            return Err(CaptureError::Truncated {
-                frame: self.frames.max(1),
-            });
-        }
-        let length = word(&length, 0, big).unwrap_or_default() as usize;
-        if length < 12 || !length.is_multiple_of(4) {
-            return Err(self.damaged(format!("a block of {length} octets")));
-        }
-        Ok(length)
-    }
-
     /// Reads this many octets into the buffer.
-    fn take(&mut self, octets: usize) -> Result<usize, CaptureError> {
+    pub(super) fn take(&mut self, octets: usize) -> Result<usize, CaptureError> {
         if octets > limits::CAPTURE_BLOCK_OCTETS_MAX {
             return Err(self.damaged(format!("a length of {octets} octets")));
         }
@@ -450,25 +237,7 @@ impl<R: Read> Reader<R> {
         Ok(octets)
     }
 
-    fn field(&self, at: usize) -> Result<u32, CaptureError> {
-        word(&self.buffer, at, self.big_endian())
-            .ok_or_else(|| self.damaged("a block too short for what it is".into()))
-    }
-
-    fn big_endian(&self) -> bool {
-        match self.form {
-            Form::Pcap { big_endian, .. } | Form::PcapNg { big_endian, .. } => big_endian,
-        }
-    }
-
-    fn interfaces(&self) -> &[Interface] {
-        match &self.form {
-            Form::Pcap { .. } => &[],
-            Form::PcapNg { interfaces, .. } => interfaces,
-        }
-    }
-
-    fn damaged(&self, what: String) -> CaptureError {
+    pub(super) fn damaged(&self, what: String) -> CaptureError {
         CaptureError::Damaged {
             frame: self.frames.max(1),
             what,
@@ -476,19 +245,8 @@ impl<R: Read> Reader<R> {
     }
 }
 
-impl Interface {
-    fn nanoseconds(&self, ticks: u64) -> u64 {
-        let since_ns = u128::from(ticks) * 1_000_000_000 / self.ticks_per_s;
-        let offset = i128::from(self.offset_s) * 1_000_000_000;
-        let total = i128::try_from(since_ns)
-            .unwrap_or(i128::MAX)
-            .saturating_add(offset);
-        u64::try_from(total.max(0)).unwrap_or(u64::MAX)
-    }
-}
-
 /// Reads until the room is full or the file ends; says how much.
-fn fill(source: &mut impl Read, room: &mut [u8]) -> Result<usize, CaptureError> {
+pub(super) fn fill(source: &mut impl Read, room: &mut [u8]) -> Result<usize, CaptureError> {
     let mut done = 0;
     while let Some(rest) = room.get_mut(done..).filter(|rest| !rest.is_empty()) {
         match source.read(rest) {
@@ -506,7 +264,7 @@ fn fill(source: &mut impl Read, room: &mut [u8]) -> Result<usize, CaptureError> 
     Ok(done)
 }
 
-fn word(octets: &[u8], at: usize, big_endian: bool) -> Option<u32> {
+pub(super) fn word(octets: &[u8], at: usize, big_endian: bool) -> Option<u32> {
     let octets = octets.get(at..at.checked_add(4)?)?.try_into().ok()?;
     Some(if big_endian {
         u32::from_be_bytes(octets)
@@ -515,7 +273,7 @@ fn word(octets: &[u8], at: usize, big_endian: bool) -> Option<u32> {
     })
 }
 
-fn half(octets: &[u8], at: usize, big_endian: bool) -> Option<u16> {
+pub(super) fn half(octets: &[u8], at: usize, big_endian: bool) -> Option<u16> {
     let octets = octets.get(at..at.checked_add(2)?)?.try_into().ok()?;
     Some(if big_endian {
         u16::from_be_bytes(octets)
