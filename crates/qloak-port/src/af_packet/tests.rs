@@ -292,7 +292,7 @@ fn converse(number: u8) {
         let far = SocketAddr::new(far.parse().unwrap(), 5001);
         let text: Vec<u8> = (0..OCTETS).map(|at| (at % 251) as u8).collect();
         if number == 0 {
-            let mut stream = persist(|| TcpStream::connect(far));
+            let mut stream = persist(|| TcpStream::connect_timeout(&far, PATIENCE));
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
             stream.write_all(&text).unwrap();
             let socket = UdpSocket::bind(SocketAddr::new(near, 0)).unwrap();
@@ -306,7 +306,10 @@ fn converse(number: u8) {
             let socket = persist(|| UdpSocket::bind(far));
             socket.set_read_timeout(Some(PATIENCE)).unwrap();
             let listener = TcpListener::bind(far).unwrap();
-            let (mut stream, _) = listener.accept().unwrap();
+            // So that a failure of the far end ends this one too.
+            listener.set_nonblocking(true).unwrap();
+            let (mut stream, _) = persist(|| listener.accept());
+            stream.set_nonblocking(false).unwrap();
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
             let mut got = vec![0; OCTETS];
             stream.read_exact(&mut got).unwrap();
