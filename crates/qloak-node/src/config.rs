@@ -152,7 +152,7 @@ mod tests {
     fn an_error_names_line_key_and_what_is_allowed() {
         let text = refused("suite = \"aes-256-gcm\"", "suite = \"aes-256-gmc\"");
         assert!(
-            text.contains("line 4")
+            text.contains("line 37")
                 && text.contains("channel.suite")
                 && text.contains("aes-256-gcm"),
             "{text}"

@@ -71,17 +71,12 @@ pub enum Error {
 /// # Errors
 /// See [`Error`]; all nodes are stopped before it returns.
 pub fn run(configs: &[PathBuf]) -> Result<(), Error> {
-    let level = library::level()?;
-    let configs = configs
-        .iter()
-        .map(|path| Config::read(path))
-        .collect::<Result<Vec<_>, _>>()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(Error::Thread)?;
-    runtime.block_on(run_all(configs, level))
+    runtime.block_on(run_until(configs, told_to_stop()))
 }
 
 /// The encryption library of this machine, each suite self-tested and measured for a moment.
@@ -96,7 +91,19 @@ pub fn library() -> Result<Vec<SuiteEntry>, Error> {
     ))
 }
 
-async fn run_all(configs: Vec<Config>, level: qloak_cipher::level::Level) -> Result<(), Error> {
+/// The same inside a running tokio runtime, until `shutdown` completes.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_until(
+    configs: &[PathBuf],
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), Error> {
+    let level = library::level()?;
+    let configs = configs
+        .iter()
+        .map(|path| Config::read(path))
+        .collect::<Result<Vec<_>, _>>()?;
     let mut stoppers: Vec<Arc<AtomicBool>> = Vec::new();
     let mut doors = tokio::task::JoinSet::new();
     let mut threads = Vec::new();
@@ -118,7 +125,7 @@ async fn run_all(configs: Vec<Config>, level: qloak_cipher::level::Level) -> Res
     }
     if outcome.is_ok() {
         tokio::select! {
-            () = told_to_stop() => tracing::info!("stopping"),
+            () = shutdown => tracing::info!("stopping"),
             () = any_stopped(&stoppers) => {}
         }
     }

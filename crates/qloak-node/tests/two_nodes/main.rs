@@ -1,0 +1,246 @@
+//! The whole node from outside: frames in at client ports, management by HTTPS, keys from a KME.
+
+mod lab;
+
+use std::time::{Duration, Instant};
+
+use lab::{Customer, Lab, Mood, frame};
+use qloak_api::{
+    Problem,
+    manage::{AlarmKind, SetSuite},
+};
+use qloak_door::DoorError;
+
+/// Takes what arrives at the far side until `count` frames are there or nothing comes for 5 s.
+fn collect(customer: &mut Customer, frames: &mut Vec<Vec<u8>>, count: usize) {
+    let mut since = Instant::now();
+    while frames.len() < count && since.elapsed() < Duration::from_secs(5) {
+        let more = customer.take();
+        if more.is_empty() {
+            std::thread::sleep(Duration::from_millis(1));
+        } else {
+            since = Instant::now();
+            frames.extend(more);
+        }
+    }
+}
+
+async fn set_suite(lab: &Lab, node: usize, channel: u16, suite: &str) -> Result<(), DoorError> {
+    let order = SetSuite {
+        suite: suite.into(),
+    };
+    lab.manage(node, "admin")
+        .put_json::<_, ()>(&format!("/v1/channels/{channel}/suite"), &order)
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_frame_is_lost_while_the_suite_changes() {
+    let mut lab = Lab::start(Mood::Good).await;
+    lab.until_open().await;
+    for (client, channel) in [(1u8, 1u16), (3, 2)] {
+        let (mut near, mut far) = (lab.customer("a", client), lab.customer("b", client));
+        let sender = std::thread::spawn(move || {
+            let mut sent = Vec::new();
+            for number in 0..3000 {
+                let octets = 60 + (number as usize * 37) % 1400;
+                let frame = frame(number, octets);
+                near.send(&frame);
+                sent.push(frame);
+                if number % 50 == 0 {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+            }
+            sent
+        });
+        let receiver = std::thread::spawn(move || {
+            let mut got = Vec::new();
+            collect(&mut far, &mut got, 3000);
+            got
+        });
+        for suite in [
+            "camellia-256-gcm",
+            "serpent-256-ocb",
+            "aes-128-ocb",
+            "chacha20-poly1305",
+            "aes-256-gcm",
+        ] {
+            set_suite(&lab, 0, channel, suite).await.expect("taken");
+            let reached = format!("channel {channel} encodes with {suite}");
+            lab.until(0, &reached, |state| {
+                let channel = state.channels.iter().find(|c| c.number.number() == channel);
+                channel
+                    .and_then(|c| c.outbound.encoding.as_ref())
+                    .is_some_and(|sa| sa.suite == suite)
+            })
+            .await;
+        }
+        let sent = sender.join().expect("sent");
+        let got = receiver.join().expect("received");
+        assert_eq!(got.len(), sent.len(), "client port {client}: frames lost");
+        assert!(
+            got == sent,
+            "client port {client}: a frame changed or the order did"
+        );
+    }
+    let state = lab
+        .until(1, "all frames counted", |state| {
+            state.channels[0].inbound.counters.client_frames >= 3000
+        })
+        .await;
+    let inbound = state.channels[0].inbound.counters;
+    assert_eq!(
+        (
+            inbound.no_sa,
+            inbound.not_valid,
+            inbound.late,
+            inbound.replayed
+        ),
+        (0, 0, 0, 0)
+    );
+    lab.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn frames_of_every_length_pass_the_line_even_in_pieces() {
+    let mut lab = Lab::start(Mood::Good).await;
+    lab.until_open().await;
+    let (mut near, mut far) = (lab.customer("b", 2), lab.customer("a", 2));
+    let sent: Vec<_> = [14, 15, 60, 64, 1400, 1484, 1514, 1518, 3000, 9000, 15_900]
+        .into_iter()
+        .zip(0..)
+        .map(|(octets, number)| frame(number, octets))
+        .collect();
+    for frame in &sent {
+        near.send(frame);
+    }
+    let mut got = Vec::new();
+    collect(&mut far, &mut got, sent.len());
+    let lengths: Vec<_> = got.iter().map(Vec::len).collect();
+    assert_eq!(lengths, sent.iter().map(Vec::len).collect::<Vec<_>>());
+    assert!(got == sent);
+    lab.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn both_nodes_restart_and_find_each_other_again() {
+    let mut lab = Lab::start(Mood::Good).await;
+    lab.until_open().await;
+    lab.restart().await;
+    lab.until_open().await;
+    let (mut near, mut far) = (lab.customer("a", 3), lab.customer("b", 3));
+    near.send(&frame(7, 100));
+    let mut got = Vec::new();
+    collect(&mut far, &mut got, 1);
+    assert_eq!(got, [frame(7, 100)]);
+    lab.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_kme_that_answers_nonsense_raises_an_alarm_that_says_so() {
+    for (mood, word) in [
+        (Mood::Html, "014"),
+        (Mood::ShortKeys, "256"),
+        (Mood::Empty, "no keys"),
+    ] {
+        let mut lab = Lab::start(mood).await;
+        let state = lab
+            .until(0, "alarm for the key supply", |state| {
+                state
+                    .alarms
+                    .iter()
+                    .any(|alarm| alarm.kind == AlarmKind::KeySupply)
+            })
+            .await;
+        let text = &state
+            .alarms
+            .iter()
+            .find(|alarm| alarm.kind == AlarmKind::KeySupply)
+            .expect("is there")
+            .text;
+        assert!(text.contains(word), "{text}");
+        lab.kme.set(Mood::Good);
+        lab.until_open().await;
+        lab.until(0, "the alarm is over", |state| {
+            !state
+                .alarms
+                .iter()
+                .any(|alarm| alarm.kind == AlarmKind::KeySupply)
+        })
+        .await;
+        lab.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_management_door_refuses_in_words() {
+    let mut lab = Lab::start(Mood::Good).await;
+    lab.until_open().await;
+    let problem = |error: DoorError| match error {
+        DoorError::Status { status, body, .. } => (
+            status,
+            serde_json::from_str::<Problem>(&body)
+                .expect("a problem")
+                .detail,
+        ),
+        other => panic!("{other}"),
+    };
+    let (status, detail) = problem(
+        set_suite(&lab, 0, 1, "aes-512-gcm")
+            .await
+            .expect_err("no such suite"),
+    );
+    assert!(
+        status == 400 && detail.contains("aes-256-gcm"),
+        "{status} {detail}"
+    );
+    let (status, detail) = problem(set_suite(&lab, 0, 1, "plain").await.expect_err("hazmat"));
+    assert!(
+        status == 409 && detail.contains("policy.hazmat"),
+        "{status} {detail}"
+    );
+    let (status, detail) = problem(
+        set_suite(&lab, 0, 9, "aes-256-gcm")
+            .await
+            .expect_err("no such channel"),
+    );
+    assert!(
+        status == 404 && detail.contains("no channel 9"),
+        "{status} {detail}"
+    );
+    let order = SetSuite {
+        suite: "aes-128-gcm".into(),
+    };
+    let node_b = lab.manage(0, "node-b");
+    let (status, detail) = problem(
+        node_b
+            .put_json::<_, ()>("/v1/channels/1/suite", &order)
+            .await
+            .expect_err("a node is no operator"),
+    );
+    assert!(
+        status == 403 && detail.contains("role node"),
+        "{status} {detail}"
+    );
+    set_suite(&lab, 0, 1, "xor")
+        .await
+        .expect("xor is allowed by the configuration");
+    lab.until(0, "hazmat alarm", |state| {
+        state
+            .alarms
+            .iter()
+            .any(|alarm| alarm.kind == AlarmKind::Hazmat)
+    })
+    .await;
+    let page = lab
+        .manage(0, "admin")
+        .exchange("GET", "/metrics", None)
+        .await
+        .expect("a page");
+    let text = String::from_utf8(page.body.to_vec()).expect("text");
+    assert!(
+        text.contains("qloak_node_rekeys_total{channel=\"1\"}"),
+        "{text}"
+    );
+    lab.stop().await;
+}
