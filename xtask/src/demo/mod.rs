@@ -1,8 +1,11 @@
 //! `cargo xtask demo`: the product at work.
 
+mod count;
 pub(crate) mod parts;
 mod pcap;
+mod ping;
 mod raw;
+mod state;
 
 use crate::{
     setup::Need,

@@ -37,7 +37,9 @@ impl Writer {
 
     /// Appends a frame seen now.
     pub(super) fn frame(&mut self, frame: &[u8]) -> io::Result<()> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         self.frame_at(now, frame)
     }
 
@@ -68,7 +70,10 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<(Duration, Vec<u8>)>> {
     parse(&octets).ok_or_else(|| {
         io::Error::new(
             io::ErrorKind::InvalidData,
-            format!("{} is no capture of Ethernet in the little-endian pcap form", path.display()),
+            format!(
+                "{} is no capture of Ethernet in the little-endian pcap form",
+                path.display()
+            ),
         )
     })
 }

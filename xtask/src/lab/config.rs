@@ -1,1 +1,242 @@
 //! The lab's configuration files, written as an operator would write them.
+//!
+//! One description of a site gives the files of its node and its KMS. Where the pieces of the lab are
+//! (namespaces or one host) is decided by [`Place`]; everything else is equal in both.
+
+use std::{fmt::Write as _, fs, path::Path};
+
+use super::network::{CLIENT_PORTS, LINE_MTU, Space};
+use crate::ui::{Context, Done};
+
+/// The line port's address of node A.
+pub(crate) const ADDRESS_A: &str = "02:51:4c:00:00:0a";
+/// The line port's address of node B.
+pub(crate) const ADDRESS_B: &str = "02:51:4c:00:00:0b";
+
+/// Channels of the lab: number, name, carriage, first and last client port.
+pub(crate) const CHANNELS: [(u16, &str, &str, u8, u8); 3] = [
+    (1, "trunk", "aggregated", 1, 8),
+    (2, "lease-9", "transparent", 9, 9),
+    (3, "lease-10", "transparent", 10, 10),
+];
+
+/// The name of the link at the controller.
+pub(crate) const LINK: &str = "metro";
+
+/// The suite that every channel begins with.
+pub(crate) const FIRST_SUITE: &str = "aes-256-gcm";
+
+/// Where the lab lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In namespaces: TAP client ports, a veth line, a management network.
+    Namespaces,
+    /// On the loopback of one host without root: client ports fed from captures, a line in memory.
+    Memory,
+}
+
+/// One of the two ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Site {
+    /// Here.
+    A,
+    /// There.
+    B,
+}
+
+impl Site {
+    /// Both.
+    pub(crate) const BOTH: [Self; 2] = [Self::A, Self::B];
+
+    fn letter(self) -> char {
+        match self {
+            Self::A => 'a',
+            Self::B => 'b',
+        }
+    }
+
+    fn far(self) -> Self {
+        match self {
+            Self::A => Self::B,
+            Self::B => Self::A,
+        }
+    }
+
+    /// The node's name.
+    pub(crate) fn node(self) -> String {
+        format!("node-{}", self.letter())
+    }
+
+    /// The KMS's name.
+    pub(crate) fn kms(self) -> String {
+        format!("kms-{}", self.letter())
+    }
+
+    /// Where its node and KMS run.
+    pub(crate) fn space(self) -> Space {
+        match self {
+            Self::A => Space::A,
+            Self::B => Space::B,
+        }
+    }
+
+    /// Where its hosts are.
+    pub(crate) fn hosts(self) -> Space {
+        match self {
+            Self::A => Space::HostsA,
+            Self::B => Space::HostsB,
+        }
+    }
+
+    fn line_address(self) -> &'static str {
+        match self {
+            Self::A => ADDRESS_A,
+            Self::B => ADDRESS_B,
+        }
+    }
+
+    fn ip(self, place: Place) -> &'static str {
+        match (place, self) {
+            (Place::Memory, _) => "127.0.0.1",
+            (Place::Namespaces, Self::A) => "10.78.0.1",
+            (Place::Namespaces, Self::B) => "10.78.0.2",
+        }
+    }
+
+    /// Where the node's management door listens.
+    pub(crate) fn node_door(self, place: Place) -> String {
+        format!(
+            "{}:{}",
+            self.ip(place),
+            if self == Self::A { 7443 } else { 7444 }
+        )
+    }
+
+    /// Where the KMS's door listens.
+    pub(crate) fn kms_door(self, place: Place) -> String {
+        format!(
+            "{}:{}",
+            self.ip(place),
+            if self == Self::A { 7101 } else { 7102 }
+        )
+    }
+}
+
+/// Where the controller's north door listens.
+pub(crate) fn controller_door(place: Place) -> &'static str {
+    match place {
+        Place::Namespaces => "10.78.0.10:9443",
+        Place::Memory => "127.0.0.1:9443",
+    }
+}
+
+/// Every host that a certificate of the lab must be good for.
+pub(crate) fn hosts(place: Place) -> &'static [&'static str] {
+    match place {
+        Place::Namespaces => &["10.78.0.1", "10.78.0.2", "10.78.0.10", "127.0.0.1"],
+        Place::Memory => &["127.0.0.1"],
+    }
+}
+
+/// Writes all files of the lab into its folder.
+pub(crate) fn write(folder: &Path, place: Place) -> Done {
+    for site in Site::BOTH {
+        put(folder, &format!("{}.toml", site.node()), &node(site, place))?;
+        put(folder, &format!("{}.toml", site.kms()), &kms(site, place))?;
+    }
+    put(folder, "controller.toml", &controller(place))
+}
+
+fn put(folder: &Path, name: &str, text: &str) -> Done {
+    let path = folder.join(name);
+    fs::write(&path, text).cannot(format_args!("write {}", path.display()))
+}
+
+fn node(site: Site, place: Place) -> String {
+    let line = match place {
+        Place::Namespaces => format!(
+            "{{ kind = \"af-packet\", interface = \"line-{}\" }}",
+            site.letter()
+        ),
+        Place::Memory => format!(
+            "{{ kind = \"memory\", wire = \"line\", end = \"{}\" }}",
+            site.letter()
+        ),
+    };
+    let mut text = format!(
+        "name = \"{name}\"\n\n\
+         [line]\nport = {line}\naddress = \"{address}\"\npeer_address = \"{far_address}\"\n\
+         peer = \"{far}\"\nframe_octets_max = {octets}\n",
+        name = site.node(),
+        address = site.line_address(),
+        far_address = site.far().line_address(),
+        far = site.far().node(),
+        octets = LINE_MTU + 14,
+    );
+    for port in 1..=CLIENT_PORTS {
+        let kind = match place {
+            Place::Namespaces => format!(
+                "{{ kind = \"tap\", interface = \"c{port}\", namespace = \"{}\", mtu = 1500 }}",
+                site.hosts().name()
+            ),
+            Place::Memory => format!(
+                "{{ kind = \"pcap\", read = \"from-{letter}.pcap\", write = \"out-{letter}-{port}.pcap\", \
+                 pace = \"captured\", repeat = {MEMORY_REPEATS} }}",
+                letter = site.letter()
+            ),
+        };
+        let _ = write!(text, "\n[[client]]\nnumber = {port}\nport = {kind}\n");
+    }
+    for (number, name, carriage, first, last) in CHANNELS {
+        let clients: Vec<String> = (first..=last).map(|port| port.to_string()).collect();
+        let _ = write!(
+            text,
+            "\n[[channel]]\nnumber = {number}\nname = \"{name}\"\ncarriage = \"{carriage}\"\n\
+             clients = [{}]\nsuite = \"{FIRST_SUITE}\"\n",
+            clients.join(", ")
+        );
+    }
+    let _ = write!(
+        text,
+        "\n[kme]\nurl = \"https://{}\"\nidentity = \"{}\"\n\n[manage]\nlisten = \"{}\"\n\n{}",
+        site.kms_door(place),
+        site.kms(),
+        site.node_door(place),
+        tls(&site.node()),
+    );
+    text
+}
+
+/// How often a captured file is read in the demo without root: more often than the demo is long.
+const MEMORY_REPEATS: u32 = 1_000_000;
+
+fn tls(name: &str) -> String {
+    format!("[tls]\nca = \"pki/ca.pem\"\ncert = \"pki/{name}.pem\"\nkey = \"pki/{name}.key\"\n")
+}
+
+fn controller(place: Place) -> String {
+    let mut text = format!(
+        "[north]\nlisten = \"{}\"\n\n{}\n[store]\nfile = \"controller.sqlite\"\n\n[poll]\ninterval_ms = 250\n",
+        controller_door(place),
+        tls("controller"),
+    );
+    for site in Site::BOTH {
+        let _ = write!(
+            text,
+            "\n[[node]]\nname = \"{}\"\nurl = \"https://{}\"\n\n[[kms]]\nkme_id = \"{}\"\nurl = \"https://{}\"\n",
+            site.node(),
+            site.node_door(place),
+            site.kms(),
+            site.kms_door(place),
+        );
+    }
+    let _ = write!(
+        text,
+        "\n[[link]]\nname = \"{LINK}\"\na = \"node-a\"\nb = \"node-b\"\n"
+    );
+    text
+}
+
+fn kms(_site: Site, _place: Place) -> String {
+    String::new()
+}

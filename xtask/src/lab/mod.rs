@@ -1,5 +1,9 @@
 //! `cargo xtask lab`: the demo's network to play with.
 
+pub(crate) mod config;
+pub(crate) mod network;
+pub(crate) mod programs;
+
 use crate::ui::{Done, Failure};
 
 /// The demo's network to play with.

@@ -49,7 +49,13 @@ pub(crate) enum Space {
 
 impl Space {
     /// All of them.
-    pub(crate) const ALL: [Self; 5] = [Self::A, Self::B, Self::Management, Self::HostsA, Self::HostsB];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::A,
+        Self::B,
+        Self::Management,
+        Self::HostsA,
+        Self::HostsB,
+    ];
 
     /// Its name under `/run/netns`.
     pub(crate) fn name(self) -> &'static str {
@@ -150,12 +156,36 @@ fn make_line() -> Done {
     let mtu = LINE_MTU.to_string();
     let queue = QUEUE_FRAMES.to_string();
     ip(&[
-        "-n", a, "link", "add", "line-a", "address", super::config::ADDRESS_A, "mtu", &mtu, "txqueuelen", &queue, "type",
-        "veth", "peer", "name", "line-b", "address", super::config::ADDRESS_B, "mtu", &mtu, "txqueuelen", &queue, "netns", b,
+        "-n",
+        a,
+        "link",
+        "add",
+        "line-a",
+        "address",
+        super::config::ADDRESS_A,
+        "mtu",
+        &mtu,
+        "txqueuelen",
+        &queue,
+        "type",
+        "veth",
+        "peer",
+        "name",
+        "line-b",
+        "address",
+        super::config::ADDRESS_B,
+        "mtu",
+        &mtu,
+        "txqueuelen",
+        &queue,
+        "netns",
+        b,
     ])?;
     for (space, interface) in [(Space::A, "line-a"), (Space::B, "line-b")] {
         // A line frame is what it is: the kernel shall neither cut nor join any.
-        let offloads = ["-K", interface, "tx", "off", "rx", "off", "tso", "off", "gso", "off", "gro", "off"];
+        let offloads = [
+            "-K", interface, "tx", "off", "rx", "off", "tso", "off", "gso", "off", "gro", "off",
+        ];
         proc::output(space.command("ethtool").args(offloads))?;
         ip(&["-n", space.name(), "link", "set", interface, "up"])?;
     }
@@ -165,11 +195,25 @@ fn make_line() -> Done {
 fn make_management() -> Done {
     let centre = Space::Management.name();
     ip(&["-n", centre, "link", "add", "mgmt0", "type", "bridge"])?;
-    ip(&["-n", centre, "address", "add", "10.78.0.10/24", "dev", "mgmt0"])?;
+    ip(&[
+        "-n",
+        centre,
+        "address",
+        "add",
+        "10.78.0.10/24",
+        "dev",
+        "mgmt0",
+    ])?;
     ip(&["-n", centre, "link", "set", "mgmt0", "up"])?;
-    for (space, leg, address) in [(Space::A, "to-a", "10.78.0.1/24"), (Space::B, "to-b", "10.78.0.2/24")] {
+    for (space, leg, address) in [
+        (Space::A, "to-a", "10.78.0.1/24"),
+        (Space::B, "to-b", "10.78.0.2/24"),
+    ] {
         let name = space.name();
-        ip(&["-n", centre, "link", "add", leg, "type", "veth", "peer", "name", "mgmt0", "netns", name])?;
+        ip(&[
+            "-n", centre, "link", "add", leg, "type", "veth", "peer", "name", "mgmt0", "netns",
+            name,
+        ])?;
         ip(&["-n", centre, "link", "set", leg, "master", "mgmt0", "up"])?;
         ip(&["-n", name, "address", "add", address, "dev", "mgmt0"])?;
         ip(&["-n", name, "link", "set", "mgmt0", "up"])?;
@@ -188,22 +232,46 @@ fn make_hosts(space: Space, host: u8) -> Done {
     let queue = QUEUE_FRAMES.to_string();
     for port in 1..=CLIENT_PORTS {
         let name = format!("c{port}");
-        ip(&["-n", space.name(), "tuntap", "add", "dev", &name, "mode", "tap"])?;
+        ip(&[
+            "-n",
+            space.name(),
+            "tuntap",
+            "add",
+            "dev",
+            &name,
+            "mode",
+            "tap",
+        ])?;
         let address = format!("10.77.{port}.{host}/24");
         ip(&["-n", space.name(), "address", "add", &address, "dev", &name])?;
-        ip(&["-n", space.name(), "link", "set", &name, "txqueuelen", &queue, "mtu", "1500", "up"])?;
+        ip(&[
+            "-n",
+            space.name(),
+            "link",
+            "set",
+            &name,
+            "txqueuelen",
+            &queue,
+            "mtu",
+            "1500",
+            "up",
+        ])?;
     }
     Ok(())
 }
 
 fn remove() {
-    let spaces: Vec<Space> = Space::ALL.into_iter().filter(|space| space.exists()).collect();
+    let spaces: Vec<Space> = Space::ALL
+        .into_iter()
+        .filter(|space| space.exists())
+        .collect();
     // Ask, wait a little, then force: a node told to end zeroises its keys.
     let begin = Instant::now();
     for signal in [Signal::TERM, Signal::KILL] {
         let patience = begin + Duration::from_secs(if signal == Signal::TERM { 2 } else { 4 });
         let mut asked = false;
-        while spaces.iter().any(|space| !processes(*space).is_empty()) && Instant::now() < patience {
+        while spaces.iter().any(|space| !processes(*space).is_empty()) && Instant::now() < patience
+        {
             if !asked || signal == Signal::KILL {
                 for pid in spaces.iter().flat_map(|space| processes(*space)) {
                     // It may be gone since we looked; that is what we want.

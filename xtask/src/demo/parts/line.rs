@@ -94,8 +94,10 @@ struct Kept {
 
 /// Records until standard input closes; each line on it, a number, injects that many of each kind.
 pub(super) fn run(arguments: &LineArguments) -> Done {
-    let mut line = Line::open(&arguments.interface)
-        .cannot(format_args!("open a packet socket on {}", arguments.interface))?;
+    let mut line = Line::open(&arguments.interface).cannot(format_args!(
+        "open a packet socket on {}",
+        arguments.interface
+    ))?;
     let address = parse_address(&arguments.address)
         .ok_or_else(|| Failure::new(format!("{} is no MAC address", arguments.address)))?;
     let mut record = Writer::create(&arguments.record, SNAP_OCTETS)
@@ -145,7 +147,11 @@ fn orders() -> mpsc::Receiver<usize> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
-            if line.trim().parse().is_ok_and(|count| sender.send(count).is_err()) {
+            if line
+                .trim()
+                .parse()
+                .is_ok_and(|count| sender.send(count).is_err())
+            {
                 return;
             }
         }
@@ -171,7 +177,10 @@ impl Kept {
         let place = if talk && frame.get(KIND_AT) == Some(&KIND_ANNOUNCE) {
             &mut self.announces
         } else if frame.get(12..14) == Some(&PROTECTED) {
-            let Some(sci) = frame.get(SCI_AT..DATA_AT).and_then(|sci| sci.try_into().ok()) else {
+            let Some(sci) = frame
+                .get(SCI_AT..DATA_AT)
+                .and_then(|sci| sci.try_into().ok())
+            else {
                 return;
             };
             self.frames.entry(sci).or_default()
@@ -213,7 +222,9 @@ impl Kept {
 fn changed(frame: &[u8], turn: usize) -> Vec<u8> {
     let mut frame = frame.to_vec();
     if let Some(pn) = frame.get_mut(PN_AT..SCI_AT) {
-        let number = pn.iter().fold(0u32, |number, octet| number << 8 | u32::from(*octet));
+        let number = pn
+            .iter()
+            .fold(0u32, |number, octet| number << 8 | u32::from(*octet));
         pn.copy_from_slice(&number.wrapping_add(PN_AHEAD + turn as u32).to_be_bytes());
     }
     if let Some(data) = frame.get_mut(DATA_AT..)
@@ -229,7 +240,11 @@ fn changed(frame: &[u8], turn: usize) -> Vec<u8> {
 fn flipped(frame: &[u8], turn: usize) -> Vec<u8> {
     let mut frame = frame.to_vec();
     let back = 1 + turn % 16;
-    if let Some(octet) = frame.len().checked_sub(back).and_then(|at| frame.get_mut(at)) {
+    if let Some(octet) = frame
+        .len()
+        .checked_sub(back)
+        .and_then(|at| frame.get_mut(at))
+    {
         *octet ^= 1 << (turn % 8);
     }
     frame
@@ -278,12 +293,18 @@ mod tests {
         kept.keep(&protected(1), [2, 0, 0, 0, 0, 9], false);
         kept.keep(&[1, 2, 3], [2, 0, 0, 0, 0, 1], false);
         assert_eq!(kept.frames.len(), 1);
-        assert_eq!(kept.frames.values().map(VecDeque::len).sum::<usize>(), KEPT_FRAMES_MAX);
+        assert_eq!(
+            kept.frames.values().map(VecDeque::len).sum::<usize>(),
+            KEPT_FRAMES_MAX
+        );
     }
 
     #[test]
     fn addresses() {
-        assert_eq!(parse_address("02:51:4c:00:00:0a"), Some([2, 0x51, 0x4C, 0, 0, 10]));
+        assert_eq!(
+            parse_address("02:51:4c:00:00:0a"),
+            Some([2, 0x51, 0x4C, 0, 0, 10])
+        );
         assert_eq!(parse_address("02:51:4c"), None);
         assert_eq!(parse_address("xx:51:4c:00:00:0a"), None);
     }

@@ -67,7 +67,8 @@ pub(crate) struct Sent {
 
 /// The answering side; ends when standard input closes.
 pub(super) fn answer() -> Done {
-    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, TCP_PORT)).cannot("listen for traffic")?;
+    let listener =
+        TcpListener::bind((Ipv4Addr::UNSPECIFIED, TCP_PORT)).cannot("listen for traffic")?;
     ui::line("{\"ready\":true}");
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
@@ -89,7 +90,9 @@ fn answer_one(mut stream: TcpStream) -> io::Result<()> {
     let writer = stream.try_clone()?;
     let sending = thread::spawn(move || pour(writer, pace, time, &AtomicU64::new(0)));
     let received = drain(&mut stream, &AtomicU64::new(0));
-    sending.join().map_err(|_| io::Error::other("the sender panicked"))??;
+    sending
+        .join()
+        .map_err(|_| io::Error::other("the sender panicked"))??;
     received
 }
 
@@ -141,17 +144,28 @@ fn send_one(
     let mut reader = stream.try_clone()?;
     let receiving = thread::spawn(move || drain(&mut reader, &received));
     pour(stream, pace, time, sent)?;
-    receiving.join().map_err(|_| io::Error::other("the receiver panicked"))?
+    receiving
+        .join()
+        .map_err(|_| io::Error::other("the receiver panicked"))?
 }
 
 fn parse_head(head: [u8; 16]) -> (u64, Duration) {
-    let number = |range: std::ops::Range<usize>| head[range].iter().fold(0, |n, octet| n << 8 | u64::from(*octet));
+    let number = |range: std::ops::Range<usize>| {
+        head[range]
+            .iter()
+            .fold(0, |n, octet| n << 8 | u64::from(*octet))
+    };
     (number(0..8), Duration::from_millis(number(8..16)))
 }
 
 /// Sends content at the pace for the time, then closes this way of the connection. What the line
 /// could not take in time is not made up for: the pace is a bound, not a debt.
-fn pour(mut stream: TcpStream, octets_per_s: u64, time: Duration, sent: &AtomicU64) -> io::Result<()> {
+fn pour(
+    mut stream: TcpStream,
+    octets_per_s: u64,
+    time: Duration,
+    sent: &AtomicU64,
+) -> io::Result<()> {
     let content = content();
     let piece = (octets_per_s as f64 * TICK.as_secs_f64()) as usize;
     let piece = piece.clamp(1, PIECE_OCTETS_MAX);
@@ -184,7 +198,9 @@ fn drain(stream: &mut TcpStream, received: &AtomicU64) -> io::Result<()> {
             Err(error) => return Err(error),
         };
         if room[..octets] != content[at..at + octets] {
-            return Err(io::Error::other("the content that arrived is not the content that was sent"));
+            return Err(io::Error::other(
+                "the content that arrived is not the content that was sent",
+            ));
         }
         at = (at + octets) % PERIOD;
         received.fetch_add(octets as u64, Ordering::Relaxed);
@@ -215,7 +231,8 @@ mod tests {
 
     fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a listener");
-        let near = TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
+        let near =
+            TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
         let (far, _) = listener.accept().expect("accepted");
         (near, far)
     }
