@@ -24,9 +24,9 @@ SEED = b"qloak vectors 1"
 
 BITS = {"AES": (128, 192, 256), "Camellia": (128, 192, 256), "Serpent": (128, 192, 256)}
 CIPHERS = {f"{name}-{bits}": bits // 8 for name, sizes in BITS.items() for bits in sizes}
-# Octets of data around every edge: none, one, a block and its neighbours, the eight blocks that a
-# backend takes at once, an IMIX of frames.
-DATA_OCTETS = (0, 1, 15, 16, 17, 31, 32, 64, 100, 127, 128, 129, 512, 1420)
+# Octets of data around every edge: none, one, a block and its neighbours, the 8 or 32 blocks that a
+# backend may take at once and their neighbours, a long frame.
+DATA_OCTETS = (0, 1, 15, 16, 17, 31, 32, 64, 100, 127, 128, 129, 512, 529, 1420)
 # Octets of AAD: none, addresses, and a SecTAG without and with SCI behind them.
 AAD_OCTETS = (0, 12, 16, 20, 28)
 PON_DATA_OCTETS = (0, 20, 60)
@@ -270,7 +270,7 @@ def as_rust(files):
             and v["plaintext"] and v.get("counter", 1) == 1 and v.get("aad", "..")
         ]
         printed.sort(key=lambda v: (len(v["plaintext"]) % 32 != 0, len(v["plaintext"])))
-        wide = [v for v in vectors if v["name"].startswith("129 octets")]
+        wide = [v for v in vectors if v["name"].startswith("529 octets")]
         for v in printed[-1:] + wide:
             lines.append(f"    // {v['source']}: {v['name']}.")
             fields = ", ".join(

@@ -57,9 +57,9 @@ impl SuiteKey {
         Self::with_tag(suite, key, suite.tag_octets, level)
     }
 
-    /// The same with tags of 64 bits, for the PON profile alone (ITU-T G.989.3 frames leave no
-    /// room for more). A forgery passes once in 2^64 tries at best and oftener for long data
-    /// (SP 800-38D, appendix C), so nothing else may use it.
+    /// The same with tags of 64 bits, for the PON profile alone, whose frames leave no room for
+    /// more. A forgery passes once in 2^64 tries at best and oftener for long data (SP 800-38D,
+    /// appendix C), so nothing else may use it.
     ///
     /// # Errors
     /// The suite is not a GCM suite, or `key` does not have `suite.key_octets`.

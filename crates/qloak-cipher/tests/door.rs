@@ -20,7 +20,7 @@ fn every_backend_gives_the_same_bytes_at_every_length() {
             }
             tried.push(key.backend());
             let soft = key_of(suite, Level::Soft);
-            for length in 0..=600 {
+            for length in (0..=600).chain([1500, 9001]) {
                 let (data, aad) = (octets(length, 1), octets(length % 41, 2));
                 let nonce = [length as u8; 12];
                 let sealed = seal(key, nonce, &aad, &data);
@@ -152,8 +152,8 @@ fn a_batch_is_its_frames_one_by_one() {
 #[test]
 fn one_wrong_bit_anywhere_is_refused_and_the_data_wiped() {
     let nonce = [0xc3; 12];
-    // A short frame, and one that fills the eight blocks of a backend and has a tail.
-    for (data_octets, step) in [(37, 1), (150, 7)] {
+    // A short frame, and one that fills the lanes of a backend and has a tail.
+    for (data_octets, step) in [(37, 1), (530, 29)] {
         let (aad, plaintext) = (octets(28, 5), octets(data_octets, 6));
         for (suite, level) in everything().filter(|(suite, _)| suite.authenticates()) {
             let keys = [
