@@ -151,7 +151,14 @@ fn errors_say_what_to_do() {
         };
         assert!(error(config).contains("ip netns add qloak-test-none"));
         drop(held);
-        let mut port = opened(tap("t0")).unwrap();
+        // A program that another test starts holds our descriptors until it is loaded.
+        let end = Instant::now() + Duration::from_secs(20);
+        let mut port = loop {
+            match opened(tap("t0")) {
+                Err(PortError::InUse { .. }) if Instant::now() < end => {}
+                opened => break opened.unwrap(),
+            }
+        };
         testing::ip("link del t0");
         let mut batch = Batch::with_sizes(4, SIZES);
         // Frames that the stack sent of its own accord come first.
