@@ -1,0 +1,412 @@
+//! The checks that turn the file as it is written into a [`Config`], each with its own words.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+use qloak_api::{Carriage, ChannelNumber, ClientPort, Limits};
+use qloak_cipher::suite::{SUITES, Suite};
+use qloak_door::TlsFiles;
+use qloak_port::{AfPacketConfig, End, MemoryConfig, Pace, PcapConfig, PortConfig, TapConfig};
+use toml::Spanned;
+
+use super::{
+    MemoryEnd, NamedPace, RawChannel, RawConfig, RawKme, RawLine, RawPace, RawPolicy, RawPort,
+    RawTls,
+};
+use crate::{
+    config::{Channel, Config, ConfigError, Kme, Line, beside},
+    limits,
+};
+
+impl RawConfig {
+    pub(in crate::config) fn parse(text: &str) -> Result<Self, ConfigError> {
+        toml::from_str(text).map_err(|error| ConfigError::from_toml(text, &error))
+    }
+
+    pub(in crate::config) fn check(
+        self,
+        text: &str,
+        directory: &Path,
+    ) -> Result<Config, ConfigError> {
+        let hazmat = self.policy.allowed(text)?;
+        let mut clients = BTreeMap::new();
+        for client in self.client {
+            let number = *client.number.get_ref();
+            if clients
+                .insert(number, client.port.config(directory))
+                .is_some()
+            {
+                let what = format!("client port {number} is named twice");
+                return Err(ConfigError::at(
+                    text,
+                    client.number.span(),
+                    "client.number",
+                    what,
+                ));
+            }
+        }
+        let mut taken = Taken {
+            text,
+            clients: &clients,
+            seen_clients: BTreeSet::new(),
+            seen_channels: BTreeSet::new(),
+        };
+        let channels = self
+            .channel
+            .into_iter()
+            .map(|channel| channel.check(&mut taken, &hazmat))
+            .collect::<Result<Vec<_>, _>>()?;
+        if channels.is_empty() {
+            return Err(ConfigError::new(
+                "there is no [[channel]]: a node needs one at least",
+            ));
+        }
+        if let Some(idle) = clients
+            .keys()
+            .find(|number| !taken.seen_clients.contains(number))
+        {
+            return Err(ConfigError::new(format!(
+                "client port {idle} belongs to no channel: name it in the `clients` of one"
+            )));
+        }
+        let tls = self.tls.files(directory);
+        let slots = ranged(
+            text,
+            self.key_ram.slots,
+            512,
+            limits::KEY_RAM_SLOTS,
+            "key_ram.slots",
+        )?;
+        Ok(Config {
+            name: self.name,
+            line: self.line.check(text, directory)?,
+            kme: self.kme.check(text, directory, &tls)?,
+            clients,
+            channels,
+            manage_listen: self.manage.listen,
+            tls,
+            key_ram_slots: slots,
+            key_ram_fill: ranged(
+                text,
+                self.key_ram.fill,
+                8,
+                limits::KEY_RAM_FILL,
+                "key_ram.fill",
+            )?,
+            hazmat,
+        })
+    }
+}
+
+impl RawLine {
+    fn check(self, text: &str, directory: &Path) -> Result<Line, ConfigError> {
+        if *self.peer_address.get_ref() == self.address {
+            let what = "both ends have the same address; each line port needs its own";
+            return Err(ConfigError::at(
+                text,
+                self.peer_address.span(),
+                "line.peer_address",
+                what,
+            ));
+        }
+        let octets = ranged(
+            text,
+            Some(self.frame_octets_max),
+            1514,
+            limits::LINE_FRAME_OCTETS,
+            "line.frame_octets_max",
+        )?;
+        Ok(Line {
+            port: self.port.config(directory),
+            address: self.address,
+            peer_address: self.peer_address.into_inner(),
+            peer: self.peer,
+            frame_octets_max: octets,
+        })
+    }
+}
+
+impl RawPort {
+    fn config(self, directory: &Path) -> PortConfig {
+        let path = |path: PathBuf| beside(directory, &path);
+        match self {
+            Self::Memory { wire, end } => PortConfig::Memory(MemoryConfig::new(
+                wire,
+                match end {
+                    MemoryEnd::A => End::A,
+                    MemoryEnd::B => End::B,
+                },
+            )),
+            Self::Pcap {
+                read,
+                write,
+                repeat,
+                pace,
+            } => {
+                let pace = match pace {
+                    None | Some(RawPace::Named(NamedPace::Unpaced)) => Pace::Unpaced,
+                    Some(RawPace::Named(NamedPace::Captured)) => Pace::Captured,
+                    Some(RawPace::FramesPerSecond(rate)) => Pace::FramesPerSecond(rate),
+                };
+                PortConfig::Pcap(PcapConfig {
+                    read: read.map(path),
+                    write: write.map(path),
+                    pace,
+                    repeat,
+                })
+            }
+            Self::Tap {
+                interface,
+                namespace,
+                mtu,
+                up,
+            } => PortConfig::Tap(TapConfig {
+                interface,
+                namespace,
+                mtu,
+                up,
+            }),
+            Self::AfPacket {
+                interface,
+                namespace,
+                mtu,
+                up,
+                ring_octets,
+            } => {
+                let mut config = AfPacketConfig {
+                    namespace,
+                    mtu,
+                    up,
+                    ..AfPacketConfig::new(interface)
+                };
+                if let Some(octets) = ring_octets {
+                    config.ring_octets = octets;
+                }
+                PortConfig::AfPacket(config)
+            }
+        }
+    }
+}
+
+/// What earlier channels took already.
+struct Taken<'a> {
+    text: &'a str,
+    clients: &'a BTreeMap<ClientPort, PortConfig>,
+    seen_clients: BTreeSet<ClientPort>,
+    seen_channels: BTreeSet<ChannelNumber>,
+}
+
+impl RawChannel {
+    fn check(
+        self,
+        taken: &mut Taken<'_>,
+        hazmat: &[&'static Suite],
+    ) -> Result<Channel, ConfigError> {
+        let text = taken.text;
+        let number = *self.number.get_ref();
+        if !taken.seen_channels.insert(number) {
+            return Err(ConfigError::at(
+                text,
+                self.number.span(),
+                "channel.number",
+                format!("channel {number} is named twice"),
+            ));
+        }
+        let at_clients =
+            |what: String| ConfigError::at(text, self.clients.span(), "channel.clients", what);
+        for client in self.clients.get_ref() {
+            if !taken.clients.contains_key(client) {
+                return Err(at_clients(format!(
+                    "there is no [[client]] for client port {client}"
+                )));
+            }
+            if !taken.seen_clients.insert(*client) {
+                return Err(at_clients(format!(
+                    "client port {client} is in channels twice; it can be in one"
+                )));
+            }
+        }
+        let carriage = *self.carriage.get_ref();
+        match (carriage, self.clients.get_ref().len()) {
+            (_, 0) => {
+                return Err(at_clients(
+                    "is empty: a channel carries one client port at least".into(),
+                ));
+            }
+            (Carriage::Transparent, 2..) => {
+                return Err(at_clients(
+                    "a transparent channel carries one client port; use `aggregated` for more"
+                        .into(),
+                ));
+            }
+            _ => {}
+        }
+        let suite = known_suite(text, &self.suite, "channel.suite")?;
+        if suite.hazmat && !hazmat.iter().any(|allowed| allowed.name == suite.name) {
+            let what = format!(
+                "{} does not authenticate; name it in policy.hazmat too if you really mean it",
+                suite.name
+            );
+            return Err(ConfigError::at(
+                text,
+                self.suite.span(),
+                "channel.suite",
+                what,
+            ));
+        }
+        let xpn = match &self.packet_number_bits {
+            None => true,
+            Some(bits) => match (bits.get_ref(), suite.id_pn32) {
+                (64, _) => true,
+                (32, Some(_)) => false,
+                (32, None) => {
+                    let what = format!(
+                        "32 is for GCM-AES-128 and -256 only; {} uses 64",
+                        suite.name
+                    );
+                    return Err(ConfigError::at(
+                        text,
+                        bits.span(),
+                        "channel.packet_number_bits",
+                        what,
+                    ));
+                }
+                _ => {
+                    return Err(ConfigError::at(
+                        text,
+                        bits.span(),
+                        "channel.packet_number_bits",
+                        "32 or 64 is allowed",
+                    ));
+                }
+            },
+        };
+        let replay_window = ranged(
+            text,
+            self.replay_window,
+            1024,
+            0..=limits::REPLAY_WINDOW_MAX,
+            "channel.replay_window",
+        )?;
+        Ok(Channel {
+            number,
+            name: self.name.unwrap_or_else(|| format!("channel-{number}")),
+            carriage,
+            clients: self.clients.into_inner(),
+            suite,
+            xpn,
+            replay_window,
+            limits: checked_limits(text, self.limits)?,
+        })
+    }
+}
+
+fn checked_limits(text: &str, limits: Option<Spanned<Limits>>) -> Result<Limits, ConfigError> {
+    let Some(limits) = limits else {
+        return Ok(Limits::default());
+    };
+    match limits_fault(limits.get_ref()) {
+        None => Ok(limits.into_inner()),
+        Some(what) => Err(ConfigError::at(text, limits.span(), "channel.limits", what)),
+    }
+}
+
+/// What is wrong with limits, if anything; the management door asks the same.
+pub(crate) fn limits_fault(limits: &Limits) -> Option<&'static str> {
+    if limits.frames < 16 || limits.octets < 4096 || limits.seconds == 0 {
+        Some("frames of 16, octets of 4096 and seconds of 1 are the least")
+    } else if !(1..=99).contains(&limits.rekey_at_percent) {
+        Some("rekey_at_percent is 1 to 99")
+    } else {
+        None
+    }
+}
+
+impl RawKme {
+    fn check(self, text: &str, directory: &Path, own: &TlsFiles) -> Result<Kme, ConfigError> {
+        if !self.url.get_ref().starts_with("https://") {
+            let what = "must begin with https:// (ETSI GS QKD 014 asks for TLS both ways)";
+            return Err(ConfigError::at(text, self.url.span(), "kme.url", what));
+        }
+        Ok(Kme {
+            url: self.url.into_inner(),
+            identity: self.identity,
+            keys_per_request: ranged(
+                text,
+                self.keys_per_request,
+                4,
+                limits::KEYS_PER_REQUEST,
+                "kme.keys_per_request",
+            )?,
+            tls: self
+                .tls
+                .map_or_else(|| own.clone(), |tls| tls.files(directory)),
+        })
+    }
+}
+
+impl RawTls {
+    fn files(self, directory: &Path) -> TlsFiles {
+        TlsFiles {
+            ca: beside(directory, &self.ca),
+            cert: beside(directory, &self.cert),
+            key: beside(directory, &self.key),
+        }
+    }
+}
+
+impl RawPolicy {
+    fn allowed(&self, text: &str) -> Result<Vec<&'static Suite>, ConfigError> {
+        self.hazmat
+            .iter()
+            .map(|name| known_suite(text, name, "policy.hazmat"))
+            .collect()
+    }
+}
+
+fn known_suite(
+    text: &str,
+    name: &Spanned<String>,
+    key: &'static str,
+) -> Result<&'static Suite, ConfigError> {
+    Suite::by_name(name.get_ref()).ok_or_else(|| {
+        let names: Vec<_> = SUITES
+            .iter()
+            .filter(|suite| !suite.hazmat)
+            .map(|suite| suite.name)
+            .collect();
+        let what = format!(
+            "there is no suite {:?}; allowed are {}",
+            name.get_ref(),
+            names.join(", ")
+        );
+        ConfigError::at(text, name.span(), key, what)
+    })
+}
+
+fn ranged<T>(
+    text: &str,
+    value: Option<Spanned<T>>,
+    default: T,
+    allowed: std::ops::RangeInclusive<T>,
+    key: &'static str,
+) -> Result<T, ConfigError>
+where
+    T: PartialOrd + std::fmt::Display,
+{
+    let Some(value) = value else {
+        return Ok(default);
+    };
+    if allowed.contains(value.get_ref()) {
+        return Ok(value.into_inner());
+    }
+    let what = format!(
+        "{} is given, {} to {} is allowed",
+        value.get_ref(),
+        allowed.start(),
+        allowed.end()
+    );
+    Err(ConfigError::at(text, value.span(), key, what))
+}
