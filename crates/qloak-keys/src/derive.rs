@@ -106,23 +106,42 @@ pub fn control(
     }
 }
 
+/// The SA that a proof of possession is about: what was announced, word for word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Announced {
+    /// The SC that it belongs to.
+    pub sci: Sci,
+    /// Its number.
+    pub an: An,
+    /// Its suite, in the form of the channel's PNs.
+    pub suite: SuiteId,
+    /// The name of its key.
+    pub key_id: KeyId,
+    /// The number of the change on its channel.
+    pub change: u64,
+}
+
 /// The proof that a target holds `key` and will make of it the very SA that was announced.
-/// `change` is the number of the change on its channel.
-pub fn ready_proof(
-    key: &Key,
-    sci: Sci,
-    an: An,
-    suite: SuiteId,
-    key_id: KeyId,
-    change: u64,
-) -> [u8; MAC_OCTETS] {
-    mac_key(key, b"ready", &[]).tag(&[
-        &sci.to_octets(),
-        &[an.number()],
-        &suite.0.to_be_bytes(),
-        &key_id.0,
-        &change.to_be_bytes(),
-    ])
+pub fn ready_proof(key: &Key, sa: Announced) -> [u8; MAC_OCTETS] {
+    mac_key(key, b"ready", &[]).tag(&[&sa.to_octets()])
+}
+
+/// Whether `proof` is that of [`ready_proof`], in constant time.
+pub fn verify_ready(key: &Key, sa: Announced, proof: &[u8; MAC_OCTETS]) -> bool {
+    mac_key(key, b"ready", &[]).verify(&[&sa.to_octets()], proof)
+}
+
+impl Announced {
+    /// SCI 8, AN 1, suite 8, key ID 16, change 8; big endian.
+    fn to_octets(self) -> [u8; 41] {
+        let mut octets = [0; 41];
+        octets[..8].copy_from_slice(&self.sci.to_octets());
+        octets[8] = self.an.number();
+        octets[9..17].copy_from_slice(&self.suite.0.to_be_bytes());
+        octets[17..33].copy_from_slice(&self.key_id.0);
+        octets[33..].copy_from_slice(&self.change.to_be_bytes());
+        octets
+    }
 }
 
 impl Parties<'_> {

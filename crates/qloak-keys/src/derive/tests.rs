@@ -38,15 +38,15 @@ fn known_answers_of_an_independent_program() {
     let control = control(&key(7), parties, &[1; 16], &[2; 16]);
     assert_eq!(hex(&control.tag), TAG);
     assert_eq!(hex(&control.forward.tag(&[b"sync"])), FORWARD);
-    let an = An::from_low_bits(2);
-    let proof = ready_proof(
-        &key(7),
-        sci("02:51:4c:00:00:0a/1"),
-        an,
-        SuiteId(4),
-        KeyId([9; 16]),
-        3,
-    );
+    let announced = Announced {
+        sci: sci("02:51:4c:00:00:0a/1"),
+        an: An::from_low_bits(2),
+        suite: SuiteId(4),
+        key_id: KeyId([9; 16]),
+        change: 3,
+    };
+    let proof = ready_proof(&key(7), announced);
+    assert!(verify_ready(&key(7), announced, &proof) && !verify_ready(&key(8), announced, &proof));
     assert_eq!(hex(&proof), PROOF);
 }
 
