@@ -16,7 +16,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd},
     sync::{
         Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -53,6 +53,8 @@ struct Line {
     counters: Shared,
     /// Frames that the kernel said it dropped; it forgets the number when it is asked.
     drops: AtomicU64,
+    /// The interface was down when it was last seen.
+    down: AtomicBool,
 }
 
 /// What only the receiving thread touches.
@@ -159,6 +161,7 @@ fn make(config: &AfPacketConfig, sizes: &Sizes) -> Result<Line, PortError> {
         }),
         counters: Shared::default(),
         drops: AtomicU64::new(0),
+        down: AtomicBool::new(false),
     })
 }
 
@@ -211,8 +214,14 @@ impl Port for AfPacketPort {
                 .error()
                 .map_err(|error| refused(&line.name, "use it", error))?;
             if let Some(error) = waiting {
+                line.down.store(true, Ordering::Relaxed);
                 line.check(error)?;
+            } else if line.down.load(Ordering::Relaxed) {
+                // It may have gone away after it went down, which gives no second error.
+                line.check(io::Error::from_raw_os_error(libc::ENETDOWN))?;
             }
+        } else if line.down.load(Ordering::Relaxed) {
+            line.down.store(false, Ordering::Relaxed);
         }
         Ok(new.len())
     }

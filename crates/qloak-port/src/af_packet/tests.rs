@@ -185,7 +185,12 @@ fn a_line_that_goes_down_comes_back_and_one_that_goes_away_does_not() {
         assert!(batch.push(&frame(60, 3)));
         let error = a.transmit(&mut batch).unwrap_err();
         assert!(error.to_string().contains("v0 is gone"), "{error}");
-        assert!(b.receive(&mut batch).is_err());
+        // Frames that came before are handed over first.
+        let end = Instant::now() + PATIENCE;
+        while b.receive(&mut batch).is_ok() {
+            batch.clear();
+            assert!(Instant::now() < end, "no error");
+        }
     });
 }
 
