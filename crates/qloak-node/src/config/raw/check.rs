@@ -216,18 +216,6 @@ impl RawChannel {
         }
         let at_clients =
             |what: String| ConfigError::at(text, self.clients.span(), "channel.clients", what);
-        for client in self.clients.get_ref() {
-            if !taken.clients.contains_key(client) {
-                return Err(at_clients(format!(
-                    "there is no [[client]] for client port {client}"
-                )));
-            }
-            if !taken.seen_clients.insert(*client) {
-                return Err(at_clients(format!(
-                    "client port {client} is in channels twice; it can be in one"
-                )));
-            }
-        }
         let carriage = *self.carriage.get_ref();
         match (carriage, self.clients.get_ref().len()) {
             (_, 0) => {
@@ -242,6 +230,18 @@ impl RawChannel {
                 ));
             }
             _ => {}
+        }
+        for client in self.clients.get_ref() {
+            if !taken.clients.contains_key(client) {
+                return Err(at_clients(format!(
+                    "there is no [[client]] for client port {client}"
+                )));
+            }
+            if !taken.seen_clients.insert(*client) {
+                return Err(at_clients(format!(
+                    "client port {client} is in channels twice; it can be in one"
+                )));
+            }
         }
         let suite = known_suite(text, &self.suite, "channel.suite")?;
         if suite.hazmat && !hazmat.iter().any(|allowed| allowed.name == suite.name) {
