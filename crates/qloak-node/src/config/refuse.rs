@@ -14,7 +14,7 @@ use crate::limits;
 pub struct ConfigError {
     file: Option<PathBuf>,
     line: Option<usize>,
-    key: Option<&'static str>,
+    key: Option<String>,
     what: String,
 }
 
@@ -38,16 +38,22 @@ impl ConfigError {
         Self {
             file: None,
             line: Some(line_of(text, span.start)),
-            key: Some(key),
+            key: Some(key.to_owned()),
             what: what.into(),
         }
     }
 
+    /// What the reader of TOML says; it names no key, so the key is read off the line.
     pub(super) fn from_toml(text: &str, error: &toml::de::Error) -> Self {
+        let line = error.span().map(|span| line_of(text, span.start));
+        let words = line.and_then(|line| text.lines().nth(line - 1));
+        let key = words
+            .and_then(|words| words.split_once('='))
+            .map(|(key, _)| key.trim().to_owned());
         Self {
             file: None,
-            line: error.span().map(|span| line_of(text, span.start)),
-            key: None,
+            line,
+            key,
             what: error.message().to_owned(),
         }
     }
@@ -67,7 +73,7 @@ impl fmt::Display for ConfigError {
         if let Some(line) = self.line {
             write!(f, ", line {line}")?;
         }
-        if let Some(key) = self.key {
+        if let Some(key) = &self.key {
             write!(f, ", key `{key}`")?;
         }
         write!(f, ": {}", self.what)
