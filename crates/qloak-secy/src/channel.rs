@@ -151,7 +151,7 @@ pub fn check(line: &LineConfig, channels: &[ChannelConfig]) -> Result<(), Config
                 given: channel.replay_window,
             });
         }
-        check_limits(channel)?;
+        check_limits(number, &channel.limits)?;
     }
     Ok(())
 }
@@ -175,8 +175,8 @@ fn check_clients(channel: &ChannelConfig, taken: &mut u64) -> Result<(), ConfigE
     Ok(())
 }
 
-fn check_limits(channel: &ChannelConfig) -> Result<(), ConfigError> {
-    let limits = &channel.limits;
+/// Checks the limits of a channel's SAs.
+pub fn check_limits(number: ChannelNumber, limits: &Limits) -> Result<(), ConfigError> {
     let bounds = [
         ("frames", limits.frames, limits::SA_FRAMES_MAX),
         ("octets", limits.octets, limits::SA_OCTETS_MAX),
@@ -186,7 +186,7 @@ fn check_limits(channel: &ChannelConfig) -> Result<(), ConfigError> {
     for (what, given, allowed) in bounds {
         if given == 0 || given > allowed {
             return Err(ConfigError::Limit {
-                number: channel.number,
+                number,
                 what,
                 given,
                 allowed,

@@ -404,3 +404,28 @@ fn a_closed_channel_sends_nothing() {
         assert_eq!(link.outbound.counters(number(1)).unwrap().no_sa, 3);
     }
 }
+
+#[test]
+fn limits_can_change_while_an_sa_encodes() {
+    let mut link = link(64);
+    let ample = Limits::default();
+    let protect = |link: &mut Link| {
+        let mut batch = [Stored::of(&frame(100, 1)), Stored::of(&frame(100, 2))];
+        let protected = link.outbound.protect(link.channel, rooms(&mut batch), 0);
+        protected.frames
+    };
+    assert!(
+        link.outbound
+            .set_limits(number(1), Limits { frames: 3, ..ample })
+    );
+    assert_eq!((protect(&mut link), protect(&mut link)), (2, 1));
+    assert!(
+        !link
+            .outbound
+            .set_limits(number(1), Limits { frames: 0, ..ample })
+    );
+    assert!(!link.outbound.set_limits(number(9), ample));
+    assert!(!link.outbound.is_open(number(1), 0));
+    assert!(link.outbound.set_limits(number(1), ample));
+    assert_eq!(protect(&mut link), 2);
+}

@@ -124,7 +124,8 @@ struct Bench {
     frames: Frames,
     /// Line frames of the aggregated carriage.
     line: Option<Frames>,
-    verdicts: [Verdict; BATCH],
+    /// Frames of 9000 octets and their record headers take a few more line frames than client frames.
+    verdicts: [Verdict; 2 * BATCH],
     delivered: u64,
 }
 
@@ -188,7 +189,7 @@ impl Bench {
             clients,
             frames: Frames::new(lengths),
             line,
-            verdicts: [Verdict::NoTag; BATCH],
+            verdicts: [Verdict::NoTag; 2 * BATCH],
             delivered: 0,
         }
     }

@@ -154,9 +154,18 @@ impl Row {
                 .protect_to_peer_ratio
                 .map_or_else(|| "-".into(), |ratio| format!("{ratio:.2}"));
             let (out, back) = (cell.protect_gbps, cell.validate_gbps);
-            print!("{out:>7.2}{back:>7.2}{ratio:>6}");
+            print!("{:>7}{:>7}{ratio:>6}", short(out), short(back));
         }
         println!();
+    }
+}
+
+/// Three digits that count, not more.
+fn short(gbps: f64) -> String {
+    match gbps {
+        100.0.. => format!("{gbps:.0}"),
+        10.0.. => format!("{gbps:.1}"),
+        _ => format!("{gbps:.2}"),
     }
 }
 
