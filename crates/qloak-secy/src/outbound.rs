@@ -160,11 +160,12 @@ impl Outbound {
         }
     }
 
-    /// Other limits for the SAs of a channel, the present one included.
-    pub fn set_limits(&mut self, number: ChannelNumber, limits: Limits) {
-        if let Some(state) = self.state_mut(number) {
-            state.limits = limits;
-        }
+    /// Changes the limits of a channel, of the encoding SA too. False, and nothing changes, when there is
+    /// no such channel or [`channel::check_limits`] refuses them.
+    pub fn set_limits(&mut self, number: ChannelNumber, limits: Limits) -> bool {
+        let sound = channel::check_limits(number, &limits).is_ok();
+        let state = self.state_mut(number).filter(|_| sound);
+        state.map(|state| state.limits = limits).is_some()
     }
 
     /// What the encoding SA has used; `None` when the channel has none.
