@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use lab::{Customer, Lab, Mood, frame};
 use qloak_api::{
-    Problem,
-    manage::{AlarmKind, SetSuite},
+    Limits, Problem,
+    manage::{AlarmKind, ChannelStatus, KeyOperation, SetSuite},
 };
 use qloak_door::DoorError;
 
@@ -241,6 +241,61 @@ async fn the_management_door_refuses_in_words() {
     assert!(
         text.contains("qloak_node_rekeys_total{channel=\"1\"}"),
         "{text}"
+    );
+    lab.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_cut_key_supply_closes_the_channel_at_its_limit_and_comes_back_alone() {
+    let mut lab = Lab::start(Mood::Good).await;
+    lab.until_open().await;
+    lab.kme.set(Mood::Empty);
+    let admin = lab.manage(0, "admin");
+    admin
+        .post_json::<_, ()>("/v1/keys", &KeyOperation::SoftReset)
+        .await
+        .expect("taken");
+    let limits = Limits {
+        seconds: 1,
+        ..Limits::default()
+    };
+    admin
+        .put_json::<_, ()>("/v1/channels/1/limits", &limits)
+        .await
+        .expect("taken");
+    let state = lab
+        .until(0, "channel 1 closed", |state| {
+            state.channels[0].status == ChannelStatus::Closed
+        })
+        .await;
+    for kind in [AlarmKind::KeySupply, AlarmKind::ChannelClosed] {
+        assert!(
+            state.alarms.iter().any(|alarm| alarm.kind == kind),
+            "{kind:?}"
+        );
+    }
+    // The other channel has its old key and goes on.
+    assert_eq!(state.channels[1].status, ChannelStatus::Open);
+
+    let (mut near, mut far) = (lab.customer("a", 1), lab.customer("b", 1));
+    near.send(&frame(1, 100));
+    lab.until(0, "the frame discarded at the entrance", |state| {
+        state.clients[0].discarded_closed == 1
+    })
+    .await;
+
+    lab.kme.set(Mood::Good);
+    lab.until(0, "channel 1 open again, no alarm", |state| {
+        state.channels[0].status == ChannelStatus::Open && state.alarms.is_empty()
+    })
+    .await;
+    near.send(&frame(2, 100));
+    let mut got = Vec::new();
+    collect(&mut far, &mut got, 1);
+    assert_eq!(
+        got,
+        [frame(2, 100)],
+        "what was sent while closed is gone, the rest comes"
     );
     lab.stop().await;
 }
