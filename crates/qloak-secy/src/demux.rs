@@ -91,7 +91,8 @@ impl InboundChannel {
             return Err(Malformed);
         }
         let mut rest = frame.get(LINE_HEADER..).unwrap_or_default();
-        while !rest.is_empty() {
+        // Zeros up to the end are fill: no record begins with client 0.
+        while rest.iter().any(|octet| *octet != 0) {
             let record = Record::take(&mut rest).ok_or(Malformed)?;
             if self.clients & client_bit(record.client) == 0 {
                 return Err(Malformed);

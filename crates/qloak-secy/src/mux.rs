@@ -13,6 +13,7 @@
 //!                  +-------+-------+-------+-------+-------+-------+-------+-------+-- - -
 //!   F (0x80) first piece, L (0x40) last piece; both set: the frame is whole and there is no sequence.
 //!   client 1 to 64; length in octets of what follows the header, 1 or more; the other bits are zero.
+//!   Behind the last record zeros may fill the line frame to its end; the mux itself adds none.
 //! ```
 //!
 //! A frame that does not fit the rest of a line frame is split: the first piece fills the rest, the

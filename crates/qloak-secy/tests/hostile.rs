@@ -208,8 +208,9 @@ fn demux(link: &mut Link, valid: Valid, records: &[&[u8]]) -> Delivered {
 fn records_that_lie_are_mux_errors() {
     let sound = frame(20, 1);
     let before = whole(3, &sound);
-    let bad: [(&str, Vec<u8>); 11] = [
+    let bad: [(&str, Vec<u8>); 12] = [
         ("header cut", vec![0xc0, 3, 0]),
+        ("fill that is none", vec![0, 0, 0, 0, 0, 9]),
         ("longer than the line frame", vec![0xc0, 3, 0, 30, 1, 2, 3]),
         ("no octets", vec![0xc0, 3, 0, 0]),
         ("unknown flag", [&[0xe0, 3, 0, 20], &sound[..]].concat()),
@@ -242,6 +243,10 @@ fn records_that_lie_are_mux_errors() {
         demux(&mut link, valid, &[]).is_empty(),
         "a line frame may be empty"
     );
+    for fill in [&[0; 1][..], &[0; 4], &[0; 99]] {
+        let delivered = demux(&mut link, valid, &[&before, fill]);
+        assert_eq!(delivered, [(client(3), sound.clone())], "zeros are fill");
+    }
     assert_eq!(link.inbound.counters(number(1)).unwrap().mux_errors, 3);
 }
 
