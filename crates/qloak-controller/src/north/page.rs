@@ -1,12 +1,24 @@
 //! The dashboard: one page, no outside assets, nothing that its policy does not allow.
 
+use std::sync::LazyLock;
+
 use axum::{
     http::header,
     response::{IntoResponse, Response},
 };
 use uuid::Uuid;
 
-const PAGE: &str = include_str!("../dashboard/index.html");
+/// The page in one piece, but for the nonce.
+static PAGE: LazyLock<String> = LazyLock::new(|| {
+    let script = concat!(
+        include_str!("../dashboard/model.js"),
+        include_str!("../dashboard/picture.js"),
+        include_str!("../dashboard/panels.js"),
+    );
+    include_str!("../dashboard/index.html")
+        .replace("{{style}}", include_str!("../dashboard/style.css"))
+        .replace("{{script}}", script)
+});
 
 /// The dashboard.
 #[utoipa::path(get, path = "/", tag = "dashboard", responses((status = 200, body = String, content_type = "text/html")))]

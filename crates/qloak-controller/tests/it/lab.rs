@@ -55,13 +55,13 @@ pub(crate) struct Lab {
     pub(crate) north: SocketAddr,
     pub(crate) dashboard: SocketAddr,
     kms: JoinHandle<()>,
-    controller: Mutex<
-        Option<(
-            oneshot::Sender<()>,
-            JoinHandle<Result<(), qloak_controller::Error>>,
-        )>,
-    >,
+    controller: Mutex<Option<Running>>,
 }
+
+type Running = (
+    oneshot::Sender<()>,
+    JoinHandle<Result<(), qloak_controller::Error>>,
+);
 
 impl Lab {
     /// Nodes, KMS and controller up; both nodes seen.
