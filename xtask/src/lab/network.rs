@@ -121,6 +121,20 @@ impl Lock {
     }
 }
 
+/// Says that the namespaces are up on purpose: `lab up` or `demo --keep` made them.
+const KEPT: &str = "/run/qloak-lab.kept";
+
+/// Marks the namespaces as wanted: the next demo asks before it removes them.
+pub(crate) fn keep(_: &Lock) {
+    // Without the mark the next demo removes them, which harms nobody.
+    let _ = File::create(KEPT);
+}
+
+/// Whether someone wants the namespaces that are there.
+pub(crate) fn is_kept() -> bool {
+    is_up() && fs::exists(KEPT).unwrap_or(false)
+}
+
 /// Whether any of the lab's namespaces is there.
 pub(crate) fn is_up() -> bool {
     Space::ALL.into_iter().any(Space::exists)
@@ -282,6 +296,7 @@ fn remove() {
             thread::sleep(Duration::from_millis(50));
         }
     }
+    let _ = fs::remove_file(KEPT);
     for space in spaces {
         // What cannot be removed now is tried again before the next run.
         let _ = ip(&["netns", "delete", space.name()]);

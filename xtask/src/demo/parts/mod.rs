@@ -3,6 +3,7 @@
 //! Each talks with the demo over its own standard input and output, one line each way: JSON out, words
 //! in. Each ends when its input closes, so that none outlives the demo.
 
+mod client;
 mod line;
 mod traffic;
 
@@ -25,6 +26,8 @@ enum Part {
     Send(traffic::SendArguments),
     /// Record the line and inject frames.
     Line(line::LineArguments),
+    /// Record a client port.
+    Client(client::ClientArguments),
 }
 
 pub(crate) use line::Injected;
@@ -36,5 +39,6 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         Part::Answer => traffic::answer(),
         Part::Send(arguments) => traffic::send(arguments),
         Part::Line(arguments) => line::run(arguments),
+        Part::Client(arguments) => client::run(arguments),
     }
 }
