@@ -224,7 +224,7 @@ impl fmt::Display for Sci {
 }
 text_form!(Sci, "02:51:4c:00:00:0a/1");
 
-/// Association number, 0 to 3 (IEEE 802.1AE-2018, 9.7): which of a channel's SAs a frame is under.
+/// Association number, 0 to 3 (IEEE 802.1AE-2018, 9.6): which of a channel's SAs a frame is under.
 #[derive(
     Debug,
     Clone,

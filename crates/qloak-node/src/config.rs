@@ -4,7 +4,6 @@
 //! code behind this module trusts its types. Paths are taken relative to the file that names them.
 
 mod raw;
-pub(crate) use raw::limits_fault;
 mod refuse;
 
 use std::{

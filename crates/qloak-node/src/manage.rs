@@ -24,10 +24,7 @@ use qloak_api::{
 };
 use qloak_door::Caller;
 
-use crate::{
-    config::limits_fault,
-    key_handler::drive::{Desk, Order},
-};
+use crate::key_handler::drive::{Desk, Order};
 
 /// Roles whose certificates may change something.
 const WRITERS: [&str; 2] = ["operator", "controller"];
@@ -95,10 +92,9 @@ async fn set_limits(
         may_change(&caller)?;
         let channel = manage.channel(number)?;
         let limits = understood(body)?;
-        match limits_fault(&limits) {
-            Some(fault) => Err(Problem::bad_request(fault)),
-            None => Ok(Order::SetLimits { channel, limits }),
-        }
+        qloak_secy::channel::check_limits(channel, &limits)
+            .map_err(|error| Problem::bad_request(error.to_string()))?;
+        Ok(Order::SetLimits { channel, limits })
     };
     manage.carry_out(&caller, wanted.await).await
 }

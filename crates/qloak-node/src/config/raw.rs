@@ -8,8 +8,6 @@ use qloak_api::{Carriage, ChannelNumber, ClientPort, Limits, MacAddress, SaeId};
 use serde::Deserialize;
 use toml::Spanned;
 
-pub(crate) use check::limits_fault;
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawConfig {

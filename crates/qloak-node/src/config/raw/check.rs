@@ -9,6 +9,7 @@ use qloak_api::{Carriage, ChannelNumber, ClientPort, Limits};
 use qloak_cipher::suite::{SUITES, Suite};
 use qloak_door::TlsFiles;
 use qloak_port::{AfPacketConfig, End, MemoryConfig, Pace, PcapConfig, PortConfig, TapConfig};
+use qloak_secy::channel::check_limits;
 use toml::Spanned;
 
 use super::{
@@ -298,30 +299,23 @@ impl RawChannel {
             suite,
             xpn,
             replay_window,
-            limits: checked_limits(text, self.limits)?,
+            limits: checked_limits(text, number, self.limits)?,
         })
     }
 }
 
-fn checked_limits(text: &str, limits: Option<Spanned<Limits>>) -> Result<Limits, ConfigError> {
+fn checked_limits(
+    text: &str,
+    number: ChannelNumber,
+    limits: Option<Spanned<Limits>>,
+) -> Result<Limits, ConfigError> {
     let Some(limits) = limits else {
         return Ok(Limits::default());
     };
-    match limits_fault(limits.get_ref()) {
-        None => Ok(limits.into_inner()),
-        Some(what) => Err(ConfigError::at(text, limits.span(), "channel.limits", what)),
-    }
-}
-
-/// What is wrong with limits, if anything; the management door asks the same.
-pub(crate) fn limits_fault(limits: &Limits) -> Option<&'static str> {
-    if limits.frames < 16 || limits.octets < 4096 || limits.seconds == 0 {
-        Some("frames of 16, octets of 4096 and seconds of 1 are the least")
-    } else if !(1..=99).contains(&limits.rekey_at_percent) {
-        Some("rekey_at_percent is 1 to 99")
-    } else {
-        None
-    }
+    check_limits(number, limits.get_ref()).map_err(|error| {
+        ConfigError::at(text, limits.span(), "channel.limits", error.to_string())
+    })?;
+    Ok(limits.into_inner())
 }
 
 impl RawKme {
