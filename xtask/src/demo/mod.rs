@@ -7,7 +7,7 @@
 
 mod count;
 mod memory;
-mod operator;
+pub(crate) mod operator;
 mod outside;
 pub(crate) mod parts;
 mod pcap;

@@ -27,28 +27,21 @@ pub(crate) struct Operator {
 }
 
 impl Operator {
-    /// `qloak`, at the controller.
-    fn at_controller(&self) -> Command {
-        self.at(&format!("https://{}", config::controller_door(self.place)))
-    }
-
-    /// `qloak`, at some door.
-    fn at(&self, url: &str) -> Command {
+    /// `qloak`, with the operator's certificate and the way to the controller.
+    fn qloak(&self) -> Command {
         let space = (self.place == Place::Namespaces).then_some(Space::Management);
         let mut command = programs::command(space, &self.binary);
         command
             .current_dir(&self.folder)
-            .env("QLOAK_URL", url)
-            .env("QLOAK_CA", "pki/ca.pem")
-            .env("QLOAK_CERT", "pki/operator.pem")
-            .env("QLOAK_KEY", "pki/operator.key");
+            .envs(environment(self.place));
         command
     }
 
     /// What a node says of itself.
     pub(crate) fn node(&self, site: Site) -> Done<Node> {
-        let mut command = self.at(&format!("https://{}", site.node_door(self.place)));
-        command.args(["status", "--json"]);
+        let mut command = self.qloak();
+        let door = format!("{}=https://{}", site.node(), site.node_door(self.place));
+        command.args(["status", "--node", &door, "--json"]);
         let text = proc::output(&mut command)?;
         serde_json::from_str(&text).cannot(format_args!("read what {} says of itself", site.node()))
     }
@@ -56,7 +49,7 @@ impl Operator {
     /// Asks the controller for a suite on a channel of the link, and waits until both ends encode with it.
     pub(crate) fn set_suite(&self, channel: u16, suite: &str) -> Done {
         let channel = channel.to_string();
-        let mut command = self.at_controller();
+        let mut command = self.qloak();
         command.args(["suite", "set", LINK, &channel, suite, "--wait", "--json"]);
         proc::output(&mut command).map(drop)
     }
@@ -64,7 +57,7 @@ impl Operator {
     /// Asks for a new key on a channel, both ways.
     pub(crate) fn rekey(&self, channel: u16) -> Done {
         let channel = channel.to_string();
-        let mut command = self.at_controller();
+        let mut command = self.qloak();
         command.args(["key", "rekey", LINK, &channel]);
         proc::output(&mut command).map(drop)
     }
@@ -81,7 +74,7 @@ impl Operator {
             seconds.to_string(),
             rekey_at_percent.to_string(),
         );
-        let mut command = self.at_controller();
+        let mut command = self.qloak();
         command.args([
             "suite",
             "set",
@@ -97,8 +90,20 @@ impl Operator {
 
     /// Lets a node forget the keys that wait.
     pub(crate) fn soft_reset(&self, site: Site) -> Done {
-        let mut command = self.at_controller();
+        let mut command = self.qloak();
         command.args(["key", "soft-reset", &site.node()]);
         proc::output(&mut command).map(drop)
     }
+}
+
+/// How `qloak` finds the controller and whose certificate it shows.
+pub(crate) fn environment(place: Place) -> [(&'static str, String); 3] {
+    [
+        ("QLOAK_PKI", "pki".to_owned()),
+        ("QLOAK_AS", "operator".to_owned()),
+        (
+            "QLOAK_CONTROLLER",
+            format!("controller=https://{}", config::controller_door(place)),
+        ),
+    ]
 }

@@ -226,7 +226,7 @@ impl Stage {
         for site in Site::BOTH {
             command.args(["--node", &site.node(), "--kms", &site.kms()]);
         }
-        command.args(["--controller", "controller", "--operator", "operator"]);
+        command.args(["--controller-name", "controller", "--operator", "operator"]);
         for host in config::hosts(self.place) {
             command.args(["--host", host]);
         }

@@ -12,7 +12,7 @@ use std::{os::unix::process::CommandExt, process::Command};
 use clap::Subcommand;
 
 use crate::{
-    demo::Stage,
+    demo::{Stage, operator},
     proc,
     setup::{self, Need},
     tree,
@@ -127,15 +127,11 @@ fn shell(name: &str) -> Done {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(std::iter::once(binaries).chain(std::env::split_paths(&path)))
         .cannot("set PATH for the shell")?;
-    let url = format!("https://{}", config::controller_door(Place::Namespaces));
     let error = space
         .command(shell)
         .current_dir(folder)
         .env("PATH", path)
-        .env("QLOAK_URL", url)
-        .env("QLOAK_CA", "pki/ca.pem")
-        .env("QLOAK_CERT", "pki/operator.pem")
-        .env("QLOAK_KEY", "pki/operator.key")
+        .envs(operator::environment(Place::Namespaces))
         .exec();
     Err(Failure::new(format!("cannot start a shell: {error}")))
 }
