@@ -74,6 +74,8 @@ function span(seconds) {
 // One direction of a channel: what leaves one node. Rates come from two answers of that node.
 class Flow {
   constructor() { this.last = null; this.bps = null; this.fps = null; this.history = []; }
+  // What a silent node sends is not known; an old rate would pass for a new one.
+  forget() { this.last = this.bps = this.fps = null; }
   feed(at, channel) {
     const counters = channel.outbound.counters;
     const now = { at, octets: counters.client_octets, frames: counters.client_frames };
@@ -100,9 +102,12 @@ function flow(node, channel) {
 function feed(overview) {
   const now = performance.now();
   for (const node of overview.nodes) {
-    if (!node.reachable || !node.state) continue;
-    // The same answer shown twice has the same age on our clock, give or take the way here.
-    for (const channel of node.state.channels) flow(node.record.name, channel.number).feed(now - node.age_ms, channel);
+    for (const channel of node.state?.channels ?? []) {
+      const stream = flow(node.record.name, channel.number);
+      // The same answer shown twice has the same moment on our clock, give or take the way here.
+      if (node.reachable) stream.feed(now - node.age_ms, channel);
+      else stream.forget();
+    }
   }
 }
 

@@ -74,7 +74,7 @@ function updateChannel(one, view, link, nodes) {
   const hazmat = suites.some(isHazmat);
   one.root.className = `channel ${colour(wanted)}${hazmat ? " hazmat" : ""}`;
   say(one.name, view.name || `channel ${view.channel}`);
-  const [chip, words] = status(view, ends);
+  const [chip, words] = status(view, ends, names.find(name => !nodes.get(name)?.reachable));
   one.chip.className = `chip ${chip}`;
   say(one.chip, words);
   const entry = library.find(suite => suite.name === wanted);
@@ -87,8 +87,8 @@ function updateChannel(one, view, link, nodes) {
 
   const streams = names.map(name => flow(name, view.channel));
   one.plot.flows = streams;
-  [one.up, one.down].forEach((label, end) => label.replaceChildren(`from ${names[end]} `, make("b", "", rateText(streams[end].bps)),
-    ` ${count(Math.round(streams[end].fps ?? 0))} frames/s`));
+  [one.up, one.down].forEach((label, end) => label.replaceChildren(`from ${names[end]} `, ...streams[end].bps === null ? ["not known"] :
+    [make("b", "", rateText(streams[end].bps)), ` ${count(Math.round(streams[end].fps))} frames/s`]));
   const rows = [];
   names.forEach((name, end) => {
     const sa = encoding[end];
@@ -107,7 +107,8 @@ function updateChannel(one, view, link, nodes) {
   one.says.hidden = !one.says.textContent;
 }
 
-function status(view, ends) {
+function status(view, ends, silent) {
+  if (silent) return ["warn", `${silent} is silent`];
   if (ends.some(end => end?.status === "closed")) return ["bad", "closed: nothing leaves"];
   if (ends.some(end => !end)) return ["warn", "seen at one end"];
   if (ends.some(end => end.status === "starting")) return ["warn", "waiting for a key"];

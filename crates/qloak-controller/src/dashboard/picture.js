@@ -17,7 +17,7 @@ class Picture {
     this.root = make("div", "picture", this.a.root, this.line, this.b.root);
     this.strands = [];
     this.shape = "";
-    new ResizeObserver(() => { this.shape = ""; this.lay(); }).observe(this.line);
+    new ResizeObserver(() => this.refresh()).observe(this.line);
   }
 
   update(link, a, b, kms, views) {
@@ -27,6 +27,11 @@ class Picture {
     this.shown = views.slice(0, STRANDS_MAX);
     this.more = views.length - this.shown.length;
     this.quantum = quantumLink(link, kms);
+    this.refresh();
+  }
+
+  refresh() {
+    if (!this.shown) return;
     this.lay();
     this.shown.forEach((view, place) => this.paint(this.strands[place], view));
     this.paintQuantum();
@@ -34,13 +39,14 @@ class Picture {
 
   // Draws anew only when the number of strands or the size has changed.
   lay() {
-    if (!this.shown) return;
     const count = this.shown.length;
+    // Below the strands: how many are not drawn, and the quantum link.
     const upright = narrow.matches;
+    this.foot = (this.quantum && !upright ? 56 : 16) + (this.more > 0 ? 30 : 0);
     const along = upright ? 46 * count + 84 : 0;
-    this.line.style.minHeight = `${upright ? along : Math.max(210, 58 * count + (this.quantum ? 64 : 24))}px`;
+    this.line.style.minHeight = `${upright ? along + this.foot - 16 : Math.max(210, 58 * count + this.foot + 8)}px`;
     const { width, height } = this.line.getBoundingClientRect();
-    const shape = `${count} ${upright} ${Math.round(width)} ${Math.round(height)} ${Boolean(this.quantum)}`;
+    const shape = `${count} ${this.more} ${upright} ${Math.round(width)} ${Math.round(height)} ${Boolean(this.quantum)}`;
     if (shape === this.shape || width === 0) return;
     this.shape = shape;
     for (const strand of this.strands) strand.lanes.forEach(lane => moving.delete(lane));
@@ -50,13 +56,13 @@ class Picture {
     this.layQuantum(width, height, upright);
     if (this.more > 0) {
       const more = make("span", "pill bare", `and ${this.more} more below`);
-      more.style.left = "50%"; more.style.top = `${height - 10}px`;
+      more.style.left = "50%"; more.style.top = `${height - this.foot + 22}px`;
       this.pills.append(more);
     }
   }
 
   strand(place, count, width, height, upright) {
-    const room = upright ? width * .8 : height - (this.quantum ? 56 : 0);
+    const room = upright ? width * .8 : height - this.foot;
     const offset = upright ? width * .1 : 0;
     const gap = upright ? room / count : Math.min(58, room / count);
     const at = offset + room / 2 + (place - (count - 1) / 2) * gap;
@@ -107,7 +113,8 @@ class Picture {
     say(strand.of, view.name || `channel ${view.channel}`);
     const text = suites[0] && same && wanted === suites[0] ? suites[0] : [...new Set([suites[0] ?? "no SA", wanted ?? "no SA"])].join(" → ");
     say(strand.suite, isHazmat(suites[0]) || isHazmat(suites[1]) ? `HAZMAT ${text}` : text);
-    say(strand.rate, rateText(bps));
+    const shut = view.observed.some(end => end.status === "closed");
+    say(strand.rate, shut ? "closed" : rateText(bps));
   }
 
   layQuantum(width, height, upright) {
