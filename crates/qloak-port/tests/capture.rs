@@ -1,5 +1,6 @@
 //! Capture files: what is written reads back, here and in another program's reader; what is damaged is
 //! refused with words; frames come at their pace.
+//! Names of other programs stay theirs (tidy: allow packet in this file).
 
 use std::{
     fs,

@@ -7,6 +7,7 @@
 //!
 //! Each section has its own byte order and interfaces; each interface its own link type and unit of stamps,
 //! all of which become nanoseconds.
+//! Blocks keep the names that the format gives them (tidy: allow packet in this file).
 
 use std::io::Read;
 
