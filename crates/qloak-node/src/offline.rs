@@ -7,8 +7,8 @@
 use std::path::Path;
 
 use qloak_api::{An, Carriage, ClientPort, KeyId, Limits, Sci, manage::InboundCounters};
-use qloak_cipher::suite::Suite;
-use qloak_keys::Key;
+pub use qloak_cipher::suite::{SUITES, Suite};
+pub use qloak_keys::Key;
 use qloak_port::capture::{CaptureError, Reader, Writer};
 use qloak_secy::{ChannelConfig, Inbound, LineConfig, Outbound, Room, Sa, Verdict};
 
