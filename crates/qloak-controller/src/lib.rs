@@ -61,6 +61,7 @@ pub async fn run(config_path: &Path, shutdown: impl Future<Output = ()>) -> Resu
         path: config.store.clone(),
         what: error.to_string(),
     };
+    let _claim = store::claim(&config.store).map_err(unusable)?;
     let store = store::Store::open(&config.store).map_err(unusable)?;
     let dial = Box::new(south::RestDial::new(config.tls.clone()));
     let controller = Controller::open(store, config.seed.clone(), dial, config.poll_interval)
@@ -96,12 +97,23 @@ async fn serve_dashboard(
         return Ok(());
     };
     let listen = listener.local_addr();
-    let served = axum::serve(listener, north::dashboard_router(controller))
-        .with_graceful_shutdown(closed(controller));
-    served.await.map_err(|source| Error::Dashboard {
-        listen: listen.unwrap_or_else(|_| ([127, 0, 0, 1], 0).into()),
-        source,
-    })
+    let served = axum::serve(
+        north::Loopback::new(listener),
+        north::dashboard_router(controller),
+    )
+    .with_graceful_shutdown(closed(controller));
+    let overdue = async {
+        closed(controller).await;
+        tokio::time::sleep(limits::CLOSING_TIME_MAX).await;
+    };
+    tokio::select! {
+        served = served => served.map_err(|source| Error::Dashboard {
+            listen: listen.unwrap_or_else(|_| ([127, 0, 0, 1], 0).into()),
+            source,
+        }),
+        // A request that never ends must not keep the program from ending.
+        () = overdue => Ok(()),
+    }
 }
 
 fn closed(controller: &Arc<Controller>) -> impl Future<Output = ()> + Send + 'static {

@@ -64,6 +64,13 @@ pub const EVENT_INTERVAL: Duration = Duration::from_millis(200);
 /// An event is sent after this time even if nothing changed, so that a listener knows we live.
 pub const EVENT_SILENCE_MAX: Duration = Duration::from_secs(10);
 
+/// Connections at the loopback door. It has no certificate to tell friend from foe; this many leave
+/// the process enough descriptors for its other doors.
+pub const LOOPBACK_CONNECTIONS_MAX: usize = 128;
+
+/// How long requests at the loopback door may finish what they do when the program ends.
+pub const CLOSING_TIME_MAX: Duration = Duration::from_secs(3);
+
 /// Records in one answer of `GET /v1/audit`.
 pub const AUDIT_PAGE_MAX: u32 = 1000;
 

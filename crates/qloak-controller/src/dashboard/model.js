@@ -80,7 +80,8 @@ class Flow {
     const counters = channel.outbound.counters;
     const now = { at, octets: counters.client_octets, frames: counters.client_frames };
     const seconds = this.last ? (at - this.last.at) / 1000 : 0;
-    if (this.last && seconds < 0.2) return;
+    // A second at least: a node counts in steps, and shorter spans would show the steps.
+    if (this.last && seconds < 0.9) return;
     if (this.last && now.octets >= this.last.octets && seconds < 30) {
       this.bps = (now.octets - this.last.octets) * 8 / seconds;
       this.fps = (now.frames - this.last.frames) / seconds;

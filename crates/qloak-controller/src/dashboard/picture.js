@@ -3,7 +3,7 @@
 // suite is seen to arrive, first in one direction, then in the other.
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
-const narrow = matchMedia("(max-width: 720px)");
+const narrow = matchMedia("(max-width: 900px)");
 const STRANDS_MAX = 8;
 const moving = new Set();
 

@@ -28,7 +28,7 @@ use super::{
 
 /// Marks a request that came in by the loopback door.
 #[derive(Debug, Clone, Copy)]
-struct Loopback;
+struct ByLoopback;
 
 /// `GET /v1/caller`: how the controller sees the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -63,7 +63,7 @@ pub(super) async fn guard(
     next: Next,
 ) -> Response {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-    if request.extensions().get::<Loopback>().is_some() {
+    if request.extensions().get::<ByLoopback>().is_some() {
         return next.run(request).await;
     }
     let Some(caller) = request.extensions().get::<Caller>().cloned() else {
@@ -172,7 +172,7 @@ pub(super) async fn loopback(mut request: Request, next: Next) -> Response {
         let detail = "this door answers only to the hosts localhost, 127.0.0.1 and [::1]";
         return Refusal(Problem::new(421, "this is not that host", detail)).into_response();
     }
-    request.extensions_mut().insert(Loopback);
+    request.extensions_mut().insert(ByLoopback);
     next.run(request).await
 }
 

@@ -10,6 +10,7 @@ mod audit;
 mod channels;
 mod events;
 mod library;
+mod loopback;
 mod metrics;
 mod overview;
 mod page;
@@ -32,6 +33,7 @@ use crate::{controller::Controller, limits};
 
 pub use access::CallerView;
 pub use library::{LibraryEntry, NodeOffer};
+pub use loopback::Loopback;
 pub use reply::Done;
 
 /// What handlers share.

@@ -9,6 +9,7 @@ mod records;
 mod schema;
 
 use std::{
+    fs::{File, TryLockError},
     path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -27,6 +28,12 @@ pub enum StoreError {
     /// A row does not say what it should.
     #[error("{0}; the file was written by another version or is damaged")]
     Damaged(String),
+    /// Another controller works on it.
+    #[error("another controller uses it; end that one, or give this one its own [store] file")]
+    InUse,
+    /// The file beside the database that says who uses it cannot be made.
+    #[error("{0}; is the folder there, and may this program write to it?")]
+    Lock(#[from] std::io::Error),
     /// The file belongs to a newer program.
     #[error("it was written by a newer version of this program (schema {found}, known is {known})")]
     Newer {
@@ -35,6 +42,26 @@ pub enum StoreError {
         /// The version this program writes.
         known: i64,
     },
+}
+
+/// Makes sure that no other process steers from the same file: two would each undo what the other
+/// does. Held for as long as the answer lives; the kernel lets go of it when a process dies.
+///
+/// # Errors
+/// Another process holds it, or the lock file (`<file>.lock`) cannot be made.
+pub fn claim(path: &Path) -> Result<File, StoreError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let lock = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(name)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(StoreError::InUse),
+        Err(TryLockError::Error(error)) => Err(error.into()),
+    }
 }
 
 /// The database. Cheap to clone; one writer at a time.
@@ -96,6 +123,20 @@ mod tests {
         let error = Store::open(&path).err().expect("refused");
         assert!(error.to_string().contains("not a database"), "{error}");
         assert!(Store::open(&folder.path().join("no/such/folder/x.sqlite")).is_err());
+    }
+
+    #[test]
+    fn one_controller_at_a_time() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("state.sqlite");
+        let first = claim(&path).expect("free");
+        assert!(matches!(claim(&path), Err(StoreError::InUse)));
+        drop(first);
+        claim(&path).expect("free again");
+        assert!(matches!(
+            claim(&folder.path().join("no/x")),
+            Err(StoreError::Lock(_))
+        ));
     }
 
     #[test]

@@ -130,3 +130,15 @@ async fn metrics_can_be_scraped() {
         assert!(text.contains(line), "{line}\n{text}");
     }
 }
+
+#[tokio::test]
+async fn half_a_request_does_not_keep_it_from_ending() {
+    let lab = Lab::start().await;
+    let mut stalled = TcpStream::connect(lab.dashboard).await.expect("connected");
+    stalled
+        .write_all(b"GET / HTTP/1.1\r\nHost: loc")
+        .await
+        .expect("written");
+    let ended = tokio::time::timeout(std::time::Duration::from_secs(25), lab.stop_controller());
+    ended.await.expect("it ends");
+}
