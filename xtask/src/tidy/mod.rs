@@ -6,6 +6,7 @@
 
 mod files;
 mod imports;
+mod libraries;
 mod sources;
 mod table;
 mod words;
@@ -62,6 +63,7 @@ pub(crate) fn check() -> Done {
     findings.extend(files::sizes(&sources));
     findings.extend(files::marks(&sources));
     findings.extend(files::unsafe_code(&sources)?);
+    findings.extend(libraries::check(&sources)?);
     findings.extend(words::check(&sources)?);
     findings.extend(imports::check(&sources, &imports::metadata()?)?);
     findings.sort();
