@@ -108,7 +108,14 @@ impl Node {
 
     /// The protecting thread applies what is due.
     pub fn apply(&mut self, now_ns: u64, book: &mut Book) {
-        while let Some((_, change)) = self.changes.pop_front_if(|(due_ns, _)| *due_ns <= now_ns) {
+        while self
+            .changes
+            .front()
+            .is_some_and(|(due_ns, _)| *due_ns <= now_ns)
+        {
+            let Some((_, change)) = self.changes.pop_front() else {
+                return;
+            };
             match change {
                 OutboundChange::Install(channel, an, sa) => {
                     let installed = self.outbound.install(channel, an, sa);

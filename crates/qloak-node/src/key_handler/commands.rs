@@ -104,7 +104,10 @@ impl KeyHandler {
     fn hard_reset(&mut self, actions: &mut Vec<Action>) {
         self.forget_outbound(actions);
         self.forget_inbound(actions);
-        for id in self.ram.drop_inbound(|origin| matches!(origin, Origin::Peer | Origin::Operator)) {
+        for id in self
+            .ram
+            .drop_inbound(|origin| matches!(origin, Origin::Peer | Origin::Operator))
+        {
             self.spent.insert(id);
         }
         self.ram.drop_all_outbound();

@@ -251,7 +251,10 @@ impl KeyHandler {
     }
 
     fn offers(&self, suite: &Suite) -> bool {
-        self.config.offered.iter().any(|offered| offered.id == suite.id)
+        self.config
+            .offered
+            .iter()
+            .any(|offered| offered.id == suite.id)
     }
 
     /// True while frames flow on any channel.
@@ -344,3 +347,6 @@ impl Channel {
 fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -241,7 +241,10 @@ impl KeyHandler {
 
     /// True while the KME is asked for this key.
     pub(super) fn fetching(&self, id: KeyId) -> bool {
-        self.supply.records.get(&id).is_some_and(|record| record.open)
+        self.supply
+            .records
+            .get(&id)
+            .is_some_and(|record| record.open)
     }
 
     /// Asks for keys by name. Whether it may is the caller's to know ([`Self::chance`]).

@@ -109,14 +109,20 @@ impl Initiator {
 
     /// When the change in flight has to be announced again.
     pub(in super::super) fn wake_ns(&self) -> u64 {
-        self.change.as_ref().map_or(u64::MAX, |change| change.next_ns)
+        self.change
+            .as_ref()
+            .map_or(u64::MAX, |change| change.next_ns)
     }
 
     fn life(&self, now_ns: u64, xpn: bool) -> Life {
         let Some(sa) = &self.encoding else {
             return Life::Fresh;
         };
-        let frames = if xpn { self.limits.frames } else { self.limits.frames.min(limits::PN32_FRAMES_MAX) };
+        let frames = if xpn {
+            self.limits.frames
+        } else {
+            self.limits.frames.min(limits::PN32_FRAMES_MAX)
+        };
         let ns = self.limits.seconds.saturating_mul(1_000_000_000);
         let uses = [
             ("frames", sa.frames, frames),
@@ -215,7 +221,9 @@ impl KeyHandler {
         self.say(&body, actions);
         if late {
             let peer = &self.config.peer_sae_id;
-            let text = || format!("{peer} does not answer the announce of key {key_id}; the old SA goes on");
+            let text = || {
+                format!("{peer} does not answer the announce of key {key_id}; the old SA goes on")
+            };
             self.alarms
                 .raise(AlarmKind::NoReady, Some(number), now_ns, text, actions);
         }
@@ -240,9 +248,18 @@ impl KeyHandler {
         actions.push(Action::Close { channel });
         actions.push(Action::RetireOutbound { channel, an: sa.an });
         self.ram.count_zeroised(1);
-        let text = || format!("the SA reached its limit of {limit} and no new key was agreed in time; nothing leaves");
-        self.alarms
-            .raise(AlarmKind::ChannelClosed, Some(channel), self.now_ns, text, actions);
+        let text = || {
+            format!(
+                "the SA reached its limit of {limit} and no new key was agreed in time; nothing leaves"
+            )
+        };
+        self.alarms.raise(
+            AlarmKind::ChannelClosed,
+            Some(channel),
+            self.now_ns,
+            text,
+            actions,
+        );
     }
 
     /// The target has the key and listens under the new SA.
@@ -332,7 +349,11 @@ impl KeyHandler {
                 }));
             }
         }
-        for kind in [AlarmKind::NoReady, AlarmKind::ChannelClosed, AlarmKind::Mismatch] {
+        for kind in [
+            AlarmKind::NoReady,
+            AlarmKind::ChannelClosed,
+            AlarmKind::Mismatch,
+        ] {
             self.alarms.clear(kind, Some(number), actions);
         }
         self.dirty = true;
@@ -382,13 +403,24 @@ impl KeyHandler {
         let (number, suite) = (channel.number, change.suite.name);
         self.ram.return_outbound(change.named);
         let peer = &self.config.peer_sae_id;
-        let text = || format!("{peer} refuses {suite}: {}; the old SA goes on", reason.words());
+        let text = || {
+            format!(
+                "{peer} refuses {suite}: {}; the old SA goes on",
+                reason.words()
+            )
+        };
         self.alarms
             .raise(AlarmKind::Mismatch, Some(number), now_ns, text, actions);
     }
 
     /// How far the pipeline has used an SA.
-    pub(in super::super) fn usage(&mut self, channel: ChannelNumber, an: An, frames: u64, octets: u64) {
+    pub(in super::super) fn usage(
+        &mut self,
+        channel: ChannelNumber,
+        an: An,
+        frames: u64,
+        octets: u64,
+    ) {
         let Some(at) = self.channel_at(channel.number()) else {
             return;
         };

@@ -152,8 +152,8 @@ impl KeyHandler {
         match &received.body {
             Body::Hello(hello) => self.hello(*hello, frame, &received, actions),
             Body::Welcome(welcome) => self.welcome(*welcome, &received, actions),
-            Body::Announce(_) | Body::Sync(_) => self.from_initiator(received, actions),
-            Body::Ready(_) | Body::Refuse(_) => self.from_target(received, actions),
+            Body::Announce(_) | Body::Sync(_) => self.heard_initiator(received, actions),
+            Body::Ready(_) | Body::Refuse(_) => self.heard_target(received, actions),
         }
     }
 
@@ -301,7 +301,7 @@ impl KeyHandler {
     }
 
     /// Announce or sync.
-    fn from_initiator(&mut self, received: Received<'_>, actions: &mut Vec<Action>) {
+    fn heard_initiator(&mut self, received: Received<'_>, actions: &mut Vec<Action>) {
         let tag = |inward: &&mut Inward| inward.keys.tag == received.tag;
         let from_candidate = self.link.candidate.as_mut().filter(tag).is_some();
         let side = if from_candidate {
@@ -357,7 +357,9 @@ impl KeyHandler {
         }
         // Everything that the former start of the peer named or announced is void.
         self.forget_inbound(actions);
-        let gone = self.ram.drop_inbound(|origin| origin == crate::key_handler::ram::Origin::Peer);
+        let gone = self
+            .ram
+            .drop_inbound(|origin| origin == crate::key_handler::ram::Origin::Peer);
         gone.into_iter().for_each(|id| {
             self.spent.insert(id);
         });
@@ -393,7 +395,7 @@ impl KeyHandler {
     }
 
     /// Ready or refuse.
-    fn from_target(&mut self, received: Received<'_>, actions: &mut Vec<Action>) {
+    fn heard_target(&mut self, received: Received<'_>, actions: &mut Vec<Action>) {
         let tag = |outward: &&mut Outward| outward.keys.tag == received.tag;
         let Some(outward) = self.link.outward.as_mut().filter(tag) else {
             self.link.forged += u64::from(self.link.outward.is_some());
@@ -521,7 +523,11 @@ impl KeyHandler {
 
     fn sync(&mut self, actions: &mut Vec<Action>) {
         let timings = self.config.timings;
-        let pause_ns = if self.busy() { timings.sync_ns } else { timings.keepalive_ns };
+        let pause_ns = if self.busy() {
+            timings.sync_ns
+        } else {
+            timings.keepalive_ns
+        };
         self.link.sync_at_ns = self.now_ns + pause_ns;
         let mut ahead = Vec::new();
         if self.now_ns >= self.link.ahead_at_ns {
@@ -584,7 +590,9 @@ impl KeyHandler {
         self.link.stray_ns = Some(self.now_ns);
         let peer = &self.config.peer_sae_id;
         let text = || {
-            format!("{peer} announces channel {channel}, which this node does not have: the two configurations differ")
+            format!(
+                "{peer} announces channel {channel}, which this node does not have: the two configurations differ"
+            )
         };
         self.alarms
             .raise(AlarmKind::Mismatch, None, self.now_ns, text, actions);

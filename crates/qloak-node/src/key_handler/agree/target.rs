@@ -103,7 +103,13 @@ impl KeyHandler {
         (sci != announce.sci).then_some(Reason::WrongSci)
     }
 
-    fn objected(&mut self, at: usize, announce: &Announce, reason: Reason, actions: &mut Vec<Action>) {
+    fn objected(
+        &mut self,
+        at: usize,
+        announce: &Announce,
+        reason: Reason,
+        actions: &mut Vec<Action>,
+    ) {
         let number = self.channels[at].number;
         let suite = Suite::by_id(announce.suite.0)
             .map_or_else(|| announce.suite.to_string(), |suite| suite.name.to_owned());
@@ -116,8 +122,13 @@ impl KeyHandler {
             };
             format!("{peer} announces {suite}: {lack}")
         };
-        self.alarms
-            .raise(AlarmKind::Mismatch, Some(number), self.now_ns, text, actions);
+        self.alarms.raise(
+            AlarmKind::Mismatch,
+            Some(number),
+            self.now_ns,
+            text,
+            actions,
+        );
     }
 
     /// Old SAs go; a waiting announce is tried again.
@@ -296,16 +307,18 @@ impl KeyHandler {
         self.dirty = true;
     }
 
-    fn retire_inbound(&mut self, at: usize, goes: impl Fn(&InboundSa) -> bool, actions: &mut Vec<Action>) {
+    fn retire_inbound(
+        &mut self,
+        at: usize,
+        goes: impl Fn(&InboundSa) -> bool,
+        actions: &mut Vec<Action>,
+    ) {
         let channel = self.channels[at].number;
         let mut retired = 0;
         self.channels[at].target.sas.retain(|sa| {
             let goes = goes(sa);
             if goes {
-                actions.push(Action::RetireInbound {
-                    channel,
-                    an: sa.an,
-                });
+                actions.push(Action::RetireInbound { channel, an: sa.an });
                 retired += 1;
             }
             !goes

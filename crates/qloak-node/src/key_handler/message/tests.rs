@@ -37,14 +37,14 @@ fn sealed(body: &Body) -> Vec<u8> {
 
 fn bodies() -> impl Strategy<Value = Body> {
     let ids = |most| prop::collection::vec(any::<[u8; 16]>().prop_map(KeyId), 0..=most);
-    let entry = (any::<u16>(), any::<u8>(), any::<u64>(), any::<u64>()).prop_map(|(channel, an, suite, change)| {
-        SyncChannel {
+    let entry = (any::<u16>(), any::<u8>(), any::<u64>(), any::<u64>()).prop_map(
+        |(channel, an, suite, change)| SyncChannel {
             channel,
             an: An::from_low_bits(an),
             suite: SuiteId(suite),
             change,
-        }
-    });
+        },
+    );
     prop_oneof![
         any::<([u8; 16], [u8; 16])>().prop_map(|(boot, id)| Body::Hello(Hello {
             boot,
@@ -55,18 +55,22 @@ fn bodies() -> impl Strategy<Value = Body> {
             key_id: KeyId(id),
             target_boot: b
         })),
-        (any::<(u16, u8, u64, [u8; 8], u64, u64, [u8; 16])>(), ids(limits::AHEAD_MAX)).prop_map(
-            |((channel, an, suite, sci, change, encoding, id), ahead)| Body::Announce(Announce {
-                channel,
-                an: An::from_low_bits(an),
-                suite: SuiteId(suite),
-                sci: Sci::from_octets(sci),
-                change,
-                encoding,
-                key_id: KeyId(id),
-                ahead,
-            })
-        ),
+        (
+            any::<(u16, u8, u64, [u8; 8], u64, u64, [u8; 16])>(),
+            ids(limits::AHEAD_MAX)
+        )
+            .prop_map(|((channel, an, suite, sci, change, encoding, id), ahead)| {
+                Body::Announce(Announce {
+                    channel,
+                    an: An::from_low_bits(an),
+                    suite: SuiteId(suite),
+                    sci: Sci::from_octets(sci),
+                    change,
+                    encoding,
+                    key_id: KeyId(id),
+                    ahead,
+                })
+            }),
         any::<(u16, u8, u64, [u8; 16], [u8; 32])>().prop_map(|(channel, an, change, id, proof)| {
             Body::Ready(Ready {
                 channel,
