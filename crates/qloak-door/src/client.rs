@@ -6,6 +6,7 @@
 
 use std::{error::Error as _, io, time::Duration};
 
+use axum::body::Bytes;
 use reqwest::{Method, Url, header};
 use serde::{Serialize, de::DeserializeOwned};
 use zeroize::Zeroizing;
@@ -158,6 +159,8 @@ impl Client {
             .timeout(self.patience)
             .header(header::ACCEPT, "application/json");
         if let Some(body) = body {
+            // The body may hold keys: this buffer is wiped when the transport has let go of it.
+            let body = Bytes::from_owner(Zeroizing::new(body));
             request = request
                 .header(header::CONTENT_TYPE, "application/json")
                 .body(body);

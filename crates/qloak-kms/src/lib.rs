@@ -13,12 +13,23 @@
 //!
 //! Relay over other KMEs, real QKD devices and a database for several machines are left to later.
 
-use std::{future::Future, path::Path};
+use std::{future::Future, path::Path, sync::Arc};
+
+use tokio::task::JoinSet;
 
 pub mod config;
+mod deliver;
+mod ingest;
+mod kms;
 pub mod limits;
+mod metrics;
+mod operate;
+mod peer;
+pub mod store;
+mod wrap;
 
 pub use config::{Config, ConfigError};
+pub use wrap::{KekError, WrapError};
 
 /// Why a KMS could not start.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +40,20 @@ pub enum Error {
     /// Certificates cannot be used, or the address cannot be had.
     #[error(transparent)]
     Door(#[from] qloak_door::DoorError),
+    /// The key that keys are wrapped under cannot be used.
+    #[error(transparent)]
+    Kek(#[from] KekError),
+    /// The ledger cannot be opened.
+    #[error("the ledger {path:?}: {cause}")]
+    Ledger {
+        /// Its file.
+        path: std::path::PathBuf,
+        /// What is wrong.
+        cause: store::LedgerError,
+    },
+    /// The emulated link cannot be made.
+    #[error(transparent)]
+    Link(#[from] qloak_qkd::EmulatorError),
 }
 
 /// Runs a KMS from its configuration file until `shutdown` completes.
@@ -36,8 +61,29 @@ pub enum Error {
 /// # Errors
 /// [`Error`], before any request is served.
 pub async fn run(config_path: &Path, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
-    let config = Config::read(config_path)?;
+    serve(Config::read(config_path)?, shutdown).await
+}
+
+/// Runs a KMS until `shutdown` completes.
+///
+/// # Errors
+/// [`Error`], before any request is served.
+pub async fn serve(config: Config, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
     let tls = qloak_door::server_config(&config.tls)?;
-    qloak_door::serve(config.listen, tls, axum::Router::new(), shutdown).await?;
+    let door = qloak_door::Door::bind(config.listen, tls).await?;
+    let kms = Arc::new(kms::Kms::open(config)?);
+    tracing::info!(kme = kms.config.kme_id, address = %door.address(), "KMS serves");
+    let mut tasks = JoinSet::new();
+    for link in &kms.links {
+        let source = ingest::Source::of(&kms, link)?;
+        tasks.spawn(source.run());
+    }
+    tasks.spawn(kms::upkeep(kms.clone()));
+    let router = deliver::etsi014::router()
+        .merge(peer::router())
+        .merge(operate::router())
+        .with_state(kms);
+    door.serve(router, shutdown).await;
+    tasks.shutdown().await;
     Ok(())
 }
