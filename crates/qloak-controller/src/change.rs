@@ -13,14 +13,14 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use qloak_api::{
     ChannelNumber, Problem, SaeId,
     control::{ChannelView, Intent, LinkRecord},
-    manage::KeyOperation,
+    manage::{ChannelState, KeyOperation},
 };
 
 use crate::{
     controller::Controller,
     intent::{self, ChannelKey, Fallback, Standing},
     limits,
-    observed::UnderWay,
+    observed::{Picture, UnderWay},
     plan,
     push::Pushed,
     south::SouthError,
@@ -89,7 +89,13 @@ impl Controller {
             return Err(Problem::conflict(detail));
         }
         let failures: Vec<String> = ends.iter().filter_map(Pushed::failure).collect();
-        self.mark_push(&key, Some(commanded));
+        if ends
+            .iter()
+            .any(|end| !end.touched.is_empty() || end.outcome.is_err())
+        {
+            self.mark_push(&key);
+        }
+        self.mark_command(&key, commanded);
         self.trouble(&key, (!failures.is_empty()).then(|| failures.join("; ")));
         self.hurry(&record.a);
         self.hurry(&record.b);
@@ -184,7 +190,17 @@ impl Controller {
         for end in ends {
             self.hurry(&end.node);
         }
-        self.mark_push(key, None);
+        let put_back = if was.intent.is_none() {
+            was.ends.clone()
+        } else {
+            Vec::new()
+        };
+        self.mark_push(key);
+        self.repaint(|picture| {
+            if let Some(moments) = picture.under_way.get_mut(key) {
+                moments.put_back = put_back;
+            }
+        });
         let undone: Vec<String> = [a, b].into_iter().flatten().collect();
         Ok(if undone.is_empty() {
             vec!["nothing was changed".to_owned()]
@@ -212,16 +228,26 @@ impl Controller {
         Ok(())
     }
 
-    /// Notes that a push has just ended, of a new command or of an earlier one.
-    pub(crate) fn mark_push(&self, key: &ChannelKey, commanded: Option<Instant>) {
+    /// Notes that a push has just ended.
+    pub(crate) fn mark_push(&self, key: &ChannelKey) {
+        let pushed = Instant::now();
         self.repaint(|picture| {
-            let pushed = Instant::now();
-            let moments = picture.under_way.entry(key.clone()).or_insert(UnderWay {
-                commanded: pushed,
+            let earlier = picture.under_way.get(key);
+            let moments = UnderWay {
+                commanded: earlier.and_then(|earlier| earlier.commanded),
                 pushed,
-            });
-            moments.pushed = pushed;
-            moments.commanded = commanded.unwrap_or(moments.commanded);
+                put_back: Vec::new(),
+            };
+            picture.under_way.insert(key.clone(), moments);
+        });
+    }
+
+    /// Notes when a command came. If nothing had to be pushed for it, what was seen before still counts.
+    fn mark_command(&self, key: &ChannelKey, commanded: Instant) {
+        self.repaint(|picture| {
+            if let Some(moments) = picture.under_way.get_mut(key) {
+                moments.commanded = Some(commanded);
+            }
         });
     }
 
@@ -277,32 +303,49 @@ impl Controller {
                 intent: None,
                 ends: [&link.a, &link.b]
                     .into_iter()
-                    .filter_map(|node| {
-                        Some((
-                            node.clone(),
-                            plan::as_intent(picture.end(node, key.channel)?),
-                        ))
-                    })
+                    .filter_map(|node| Some((node.clone(), own_mind(&picture, key, node)?)))
                     .collect(),
             },
         }
     }
 
     /// An end as seen after the last push; what was seen before says nothing about now.
-    pub(crate) fn fresh_end(
-        &self,
-        node: &SaeId,
-        channel: ChannelNumber,
-    ) -> Option<qloak_api::manage::ChannelState> {
+    pub(crate) fn fresh_end(&self, node: &SaeId, channel: ChannelNumber) -> Option<ChannelState> {
         let picture = self.picture();
         let link = picture.topology.link_of(node)?.name.clone();
-        let pushed = picture
-            .under_way
-            .get(&ChannelKey { link, channel })
-            .map(|moments| moments.pushed);
-        let seen = picture.nodes.get(node).filter(|seen| seen.reachable())?;
-        let fresh = pushed.is_none_or(|pushed| seen.asked_at.is_some_and(|asked| asked >= pushed));
-        fresh.then(|| picture.end(node, channel).cloned()).flatten()
+        let key = ChannelKey { link, channel };
+        fresh(&picture, &key, node).then(|| picture.end(node, channel).cloned())?
+    }
+}
+
+/// Whether what is shown of a node was asked for when the last push had taken effect there.
+fn fresh(picture: &Picture, key: &ChannelKey, node: &SaeId) -> bool {
+    let asked = picture
+        .nodes
+        .get(node)
+        .filter(|seen| seen.reachable())
+        .and_then(|seen| seen.asked_at);
+    let settled = picture
+        .under_way
+        .get(key)
+        .map(|moments| moments.pushed + limits::SETTLING);
+    asked.is_some_and(|asked| settled.is_none_or(|settled| asked >= settled))
+}
+
+/// What an end is where no intent stands. Just after a rollback that is what it was put back to,
+/// since a picture from in between may still show what was refused.
+fn own_mind(picture: &Picture, key: &ChannelKey, node: &SaeId) -> Option<Intent> {
+    let put_back = picture
+        .under_way
+        .get(key)
+        .map(|moments| moments.put_back.as_slice());
+    let put_back = put_back
+        .unwrap_or_default()
+        .iter()
+        .find(|(end, _)| end == node);
+    match put_back {
+        Some((_, was)) if !fresh(picture, key, node) => Some(was.clone()),
+        _ => picture.end(node, key.channel).map(plan::as_intent),
     }
 }
 

@@ -49,6 +49,10 @@ pub const LIBRARY_EVERY_POLLS: u32 = 120;
 /// and may wait for the reconciler's two; all of it stays within the time of a handler at the door.
 pub const PATIENCE: Duration = Duration::from_secs(4);
 
+/// How long after a push a node may still show what was before: it publishes its state at intervals.
+/// A difference seen within this time is no reason to push again.
+pub const SETTLING: Duration = Duration::from_millis(200);
+
 /// First pause after a push that did not get through; doubled each time.
 pub const RETRY_PAUSE_MIN: Duration = Duration::from_millis(250);
 

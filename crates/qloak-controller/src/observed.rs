@@ -11,7 +11,7 @@ use std::{
 
 use qloak_api::{
     ChannelNumber, SaeId, SuiteEntry,
-    control::{ChannelView, EndView, KmsView, LinkRecord, NodeView, Overview},
+    control::{ChannelView, EndView, Intent, KmsView, LinkRecord, NodeView, Overview},
     kms::KmsState,
     manage::{ChannelState, ChannelStatus, NodeState},
 };
@@ -52,12 +52,14 @@ impl<T> Seen<T> {
 }
 
 /// The moments of a command that is under way in this process.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct UnderWay {
-    /// When it came.
-    pub commanded: Instant,
+    /// When it came; none if it came to an earlier run of the controller.
+    pub commanded: Option<Instant>,
     /// When the last push of it ended.
     pub pushed: Instant,
+    /// What the ends were put back to, if the last push did that and no intent stood.
+    pub put_back: Vec<(SaeId, Intent)>,
 }
 
 /// Everything known.

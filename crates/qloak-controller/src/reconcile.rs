@@ -77,7 +77,7 @@ impl Controller {
                 continue;
             }
             let pushed = self.push(&key, node, steps).await;
-            self.mark_push(&key, None);
+            self.mark_push(&key);
             match &pushed.outcome {
                 Ok(()) => {
                     self.backoffs().remove(&slot);
@@ -110,7 +110,10 @@ impl Controller {
                 let Some(standing) = picture.intents.get(&key).cloned() else {
                     continue;
                 };
-                let commanded = picture.under_way.get(&key).map(|moments| moments.commanded);
+                let commanded = picture
+                    .under_way
+                    .get(&key)
+                    .and_then(|moments| moments.commanded);
                 (standing, picture.met(&link, &key), commanded)
             };
             if met && standing.converged_after_ms.is_some() {

@@ -1,5 +1,7 @@
 //! Intents: told to both ends, kept over every restart, undone when an end refuses.
 
+use std::time::Duration;
+
 use qloak_api::control::AuditRecord;
 use serde_json::{Value, json};
 
@@ -30,9 +32,29 @@ async fn an_intent_is_told_to_both_ends() {
     let (_, intent) = lab.ask("GET", INTENT, None).await;
     assert_eq!(intent["limits"]["seconds"], 60);
 
-    // The same once more changes nothing at the nodes.
-    assert_eq!(lab.ask("PUT", INTENT, Some(body)).await.0, 200);
-    assert_eq!(lab.a.inside().commands.len(), 2);
+    // The same once more changes nothing at the nodes, once they have been seen to have taken it.
+    until("a repeated intent needs no push", || async {
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        lab.a.inside().commands.clear();
+        assert_eq!(lab.ask("PUT", INTENT, Some(body.clone())).await.0, 200);
+        lab.a.inside().commands.is_empty()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn two_refusals_in_a_row_end_where_it_began() {
+    let lab = Lab::start().await;
+    let refuses = ["serpent-256-ocb", "camellia-256-gcm"].map(str::to_owned);
+    lab.b.inside().refuses.extend(refuses);
+    for suite in ["serpent-256-ocb", "camellia-256-gcm", "serpent-256-ocb"] {
+        let (status, problem) = lab.set(suite).await;
+        assert!(
+            status == 409 && detail(&problem).contains("put back to aes-256-gcm"),
+            "{problem}"
+        );
+    }
+    assert_eq!(lab.a.suite(), "aes-256-gcm");
 }
 
 #[tokio::test]
