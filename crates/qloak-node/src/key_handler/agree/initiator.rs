@@ -5,10 +5,13 @@
 //! have touched is used for this one SA or for none; at the hard limit nothing encodes, whatever else
 //! is going on.
 
+mod life;
+
 use qloak_api::{An, ChannelNumber, KeyId, Limits, Sci, manage::AlarmKind};
 use qloak_cipher::suite::Suite;
 use qloak_keys::{NamedKey, derive};
 
+use self::life::Life;
 use crate::key_handler::{
     KeyHandler,
     door::{Action, Note},
@@ -17,10 +20,10 @@ use crate::key_handler::{
 };
 
 /// The outbound half of a channel.
-pub(in super::super) struct Initiator {
-    pub(in super::super) suite: &'static Suite,
-    pub(in super::super) limits: Limits,
-    pub(in super::super) encoding: Option<Encoding>,
+pub(in crate::key_handler) struct Initiator {
+    pub(in crate::key_handler) suite: &'static Suite,
+    pub(in crate::key_handler) limits: Limits,
+    pub(in crate::key_handler) encoding: Option<Encoding>,
     change: Option<Change>,
     last_an: Option<An>,
     last_change: u64,
@@ -28,20 +31,20 @@ pub(in super::super) struct Initiator {
     /// When the command came that the present change of suite serves.
     commanded_ns: Option<u64>,
     not_before_ns: u64,
-    pub(in super::super) closed: bool,
-    pub(in super::super) rekeys: u64,
-    pub(in super::super) last_suite_change_ns: Option<u64>,
+    pub(in crate::key_handler) closed: bool,
+    pub(in crate::key_handler) rekeys: u64,
+    pub(in crate::key_handler) last_suite_change_ns: Option<u64>,
     used_ns: Option<u64>,
 }
 
 /// The SA that encodes.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Encoding {
-    pub(in super::super) an: An,
-    pub(in super::super) key_id: KeyId,
-    pub(in super::super) suite: &'static Suite,
-    pub(in super::super) change: u64,
-    pub(in super::super) since_ns: u64,
+pub(in crate::key_handler) struct Encoding {
+    pub(in crate::key_handler) an: An,
+    pub(in crate::key_handler) key_id: KeyId,
+    pub(in crate::key_handler) suite: &'static Suite,
+    pub(in crate::key_handler) change: u64,
+    pub(in crate::key_handler) since_ns: u64,
     frames: u64,
     octets: u64,
     confirmed: bool,
@@ -57,18 +60,8 @@ struct Change {
     next_ns: u64,
 }
 
-/// How far an SA is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Life {
-    Fresh,
-    /// A soft share of a limit is reached.
-    Due,
-    /// The limit named is reached.
-    Over(&'static str),
-}
-
 impl Initiator {
-    pub(in super::super) fn new(suite: &'static Suite, limits: Limits) -> Self {
+    pub(in crate::key_handler) fn new(suite: &'static Suite, limits: Limits) -> Self {
         Self {
             suite,
             limits,
@@ -87,64 +80,37 @@ impl Initiator {
     }
 
     /// The encoding SA once the pipeline was seen to use it.
-    pub(in super::super) fn confirmed(&self, now_ns: u64) -> Option<Encoding> {
+    pub(in crate::key_handler) fn confirmed(&self, now_ns: u64) -> Option<Encoding> {
         let sure = |sa: &Encoding| {
             sa.confirmed || now_ns.saturating_sub(sa.since_ns) >= limits::CONFIRM_NS
         };
         self.encoding.filter(sure)
     }
 
-    pub(in super::super) fn changing(&self) -> bool {
+    pub(in crate::key_handler) fn changing(&self) -> bool {
         self.change.is_some()
     }
 
-    pub(in super::super) fn changes_with(&self, id: KeyId) -> bool {
+    pub(in crate::key_handler) fn changes_with(&self, id: KeyId) -> bool {
         self.change.as_ref().is_some_and(|c| c.named.id == id)
     }
 
-    pub(in super::super) fn busy(&self, now_ns: u64) -> bool {
+    pub(in crate::key_handler) fn busy(&self, now_ns: u64) -> bool {
         let recent = |used_ns| now_ns.saturating_sub(used_ns) < limits::BUSY_NS;
         self.used_ns.is_some_and(recent)
     }
 
     /// When the change in flight has to be announced again.
-    pub(in super::super) fn wake_ns(&self) -> u64 {
+    pub(in crate::key_handler) fn wake_ns(&self) -> u64 {
         self.change
             .as_ref()
             .map_or(u64::MAX, |change| change.next_ns)
-    }
-
-    fn life(&self, now_ns: u64, xpn: bool) -> Life {
-        let Some(sa) = &self.encoding else {
-            return Life::Fresh;
-        };
-        let frames = if xpn {
-            self.limits.frames
-        } else {
-            self.limits.frames.min(limits::PN32_FRAMES_MAX)
-        };
-        let ns = self.limits.seconds.saturating_mul(1_000_000_000);
-        let uses = [
-            ("frames", sa.frames, frames),
-            ("octets", sa.octets, self.limits.octets),
-            ("time", now_ns.saturating_sub(sa.since_ns), ns),
-        ];
-        if let Some((what, _, _)) = uses.iter().find(|(_, used, most)| used >= most) {
-            return Life::Over(what);
-        }
-        let share = u128::from(self.limits.rekey_at_percent);
-        let due = |used: u64, most: u64| u128::from(used) * 100 >= u128::from(most) * share;
-        if uses.iter().any(|&(_, used, most)| due(used, most)) {
-            Life::Due
-        } else {
-            Life::Fresh
-        }
     }
 }
 
 impl KeyHandler {
     /// Limits, copies of an announce, the next change.
-    pub(in super::super) fn drive_initiator(&mut self, at: usize, actions: &mut Vec<Action>) {
+    pub(in crate::key_handler) fn drive_initiator(&mut self, at: usize, actions: &mut Vec<Action>) {
         let channel = &self.channels[at];
         let life = channel.initiator.life(self.now_ns, channel.xpn);
         if let Life::Over(limit) = life {
@@ -263,7 +229,7 @@ impl KeyHandler {
     }
 
     /// The target has the key and listens under the new SA.
-    pub(in super::super) fn ready(&mut self, ready: &Ready, actions: &mut Vec<Action>) {
+    pub(in crate::key_handler) fn ready(&mut self, ready: &Ready, actions: &mut Vec<Action>) {
         let Some(at) = self.channel_at(ready.channel) else {
             return;
         };
@@ -360,7 +326,7 @@ impl KeyHandler {
     }
 
     /// The target will not.
-    pub(in super::super) fn refused(&mut self, refuse: &Refuse, actions: &mut Vec<Action>) {
+    pub(in crate::key_handler) fn refused(&mut self, refuse: &Refuse, actions: &mut Vec<Action>) {
         if refuse.channel == 0 {
             // It cannot have a key that we named ahead. One that is announced gets its own answer.
             if self.ram.drop_outbound(refuse.key_id) {
@@ -414,7 +380,7 @@ impl KeyHandler {
     }
 
     /// How far the pipeline has used an SA.
-    pub(in super::super) fn usage(
+    pub(in crate::key_handler) fn usage(
         &mut self,
         channel: ChannelNumber,
         an: An,
@@ -448,7 +414,7 @@ impl KeyHandler {
     }
 
     /// Sets the suite of the next SAs.
-    pub(in super::super) fn intend(&mut self, at: usize, suite: &'static Suite) {
+    pub(in crate::key_handler) fn intend(&mut self, at: usize, suite: &'static Suite) {
         let now_ns = self.now_ns;
         let initiator = &mut self.channels[at].initiator;
         if initiator.suite.id == suite.id {
@@ -461,14 +427,14 @@ impl KeyHandler {
     }
 
     /// Asks for a new SA.
-    pub(in super::super) fn ask_rekey(&mut self, at: usize) {
+    pub(in crate::key_handler) fn ask_rekey(&mut self, at: usize) {
         let initiator = &mut self.channels[at].initiator;
         initiator.rekey_asked = true;
         initiator.not_before_ns = 0;
     }
 
     /// The peer knows nothing of our SAs any more.
-    pub(in super::super) fn forget_outbound(&mut self, actions: &mut Vec<Action>) {
+    pub(in crate::key_handler) fn forget_outbound(&mut self, actions: &mut Vec<Action>) {
         for at in 0..self.channels.len() {
             self.drop_change(at, actions);
             let channel = self.channels[at].number;

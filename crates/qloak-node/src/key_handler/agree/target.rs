@@ -19,9 +19,9 @@ use crate::key_handler::{
 
 /// The inbound half of a channel.
 #[derive(Default)]
-pub(in super::super) struct Target {
+pub(in crate::key_handler) struct Target {
     /// Accepted SAs, oldest first.
-    pub(in super::super) sas: Vec<InboundSa>,
+    pub(in crate::key_handler) sas: Vec<InboundSa>,
     /// The newest change that was answered, and how.
     answered: Option<Answered>,
     /// An announce whose key or AN is not free yet.
@@ -33,11 +33,11 @@ pub(in super::super) struct Target {
 
 /// An SA that is accepted.
 #[derive(Clone, Copy)]
-pub(in super::super) struct InboundSa {
-    pub(in super::super) an: An,
-    pub(in super::super) key_id: KeyId,
-    pub(in super::super) suite: &'static Suite,
-    pub(in super::super) since_ns: u64,
+pub(in crate::key_handler) struct InboundSa {
+    pub(in crate::key_handler) an: An,
+    pub(in crate::key_handler) key_id: KeyId,
+    pub(in crate::key_handler) suite: &'static Suite,
+    pub(in crate::key_handler) since_ns: u64,
     change: u64,
     /// When it goes, once a newer one is in use.
     until_ns: Option<u64>,
@@ -51,7 +51,7 @@ struct Answered {
 
 impl Target {
     /// When an SA has to go.
-    pub(in super::super) fn wake_ns(&self) -> u64 {
+    pub(in crate::key_handler) fn wake_ns(&self) -> u64 {
         let ends = self.sas.iter().filter_map(|sa| sa.until_ns);
         ends.min().unwrap_or(u64::MAX)
     }
@@ -59,7 +59,11 @@ impl Target {
 
 impl KeyHandler {
     /// An authentic announce of the peer.
-    pub(in super::super) fn announced(&mut self, announce: &Announce, actions: &mut Vec<Action>) {
+    pub(in crate::key_handler) fn announced(
+        &mut self,
+        announce: &Announce,
+        actions: &mut Vec<Action>,
+    ) {
         self.complain(&announce.ahead, actions);
         let Some(at) = self.channel_at(announce.channel) else {
             self.stray_channel(announce.channel, actions);
@@ -132,7 +136,7 @@ impl KeyHandler {
     }
 
     /// Old SAs go; a waiting announce is tried again.
-    pub(in super::super) fn drive_target(&mut self, at: usize, actions: &mut Vec<Action>) {
+    pub(in crate::key_handler) fn drive_target(&mut self, at: usize, actions: &mut Vec<Action>) {
         let (now_ns, channel) = (self.now_ns, self.channels[at].number);
         let gone = |sa: &InboundSa| sa.until_ns.is_some_and(|until_ns| now_ns >= until_ns);
         self.retire_inbound(at, gone, actions);
@@ -237,7 +241,7 @@ impl KeyHandler {
     }
 
     /// The peer's sync: what it encodes with, and which keys come next.
-    pub(in super::super) fn synced(&mut self, sync: &Sync, actions: &mut Vec<Action>) {
+    pub(in crate::key_handler) fn synced(&mut self, sync: &Sync, actions: &mut Vec<Action>) {
         self.complain(&sync.ahead, actions);
         for entry in &sync.channels {
             let Some(at) = self.channel_at(entry.channel) else {
@@ -281,7 +285,7 @@ impl KeyHandler {
     }
 
     /// The pipeline validated a frame under this SA for the first time.
-    pub(in super::super) fn heard_under(&mut self, channel: ChannelNumber, an: An) {
+    pub(in crate::key_handler) fn heard_under(&mut self, channel: ChannelNumber, an: An) {
         let Some(at) = self.channel_at(channel.number()) else {
             return;
         };
@@ -327,7 +331,7 @@ impl KeyHandler {
     }
 
     /// Nothing that the peer announced so far holds any more.
-    pub(in super::super) fn forget_inbound(&mut self, actions: &mut Vec<Action>) {
+    pub(in crate::key_handler) fn forget_inbound(&mut self, actions: &mut Vec<Action>) {
         for at in 0..self.channels.len() {
             self.retire_inbound(at, |_| true, actions);
             self.channels[at].target = Target::default();

@@ -3,7 +3,7 @@
 
 /// The highest counter and the 64 below it. Messages may overtake one another by that much.
 #[derive(Default)]
-pub(in super::super) struct Window {
+pub(in crate::key_handler) struct Window {
     highest: u64,
     /// Bit i: `highest - i` has come.
     seen: u64,
@@ -11,7 +11,7 @@ pub(in super::super) struct Window {
 
 impl Window {
     /// True for a counter that has not come yet, and remembers it. Counters start at 1.
-    pub(in super::super) fn accept(&mut self, counter: u64) -> bool {
+    pub(in crate::key_handler) fn accept(&mut self, counter: u64) -> bool {
         if counter > self.highest {
             let ahead = counter - self.highest;
             self.seen = if ahead < 64 { self.seen << ahead } else { 0 } | 1;
@@ -28,7 +28,7 @@ impl Window {
 }
 
 /// A bucket of tokens that fills with time.
-pub(in super::super) struct Tokens {
+pub(in crate::key_handler) struct Tokens {
     /// Credit in nanoseconds; one token is `token_ns` of it.
     credit_ns: u64,
     token_ns: u64,
@@ -38,7 +38,7 @@ pub(in super::super) struct Tokens {
 
 impl Tokens {
     /// A full bucket.
-    pub(in super::super) fn new(token_ns: u64, most: u64) -> Self {
+    pub(in crate::key_handler) fn new(token_ns: u64, most: u64) -> Self {
         let most_ns = token_ns.saturating_mul(most);
         Self {
             credit_ns: most_ns,
@@ -49,7 +49,7 @@ impl Tokens {
     }
 
     /// Takes a token if there is one.
-    pub(in super::super) fn take(&mut self, now_ns: u64) -> bool {
+    pub(in crate::key_handler) fn take(&mut self, now_ns: u64) -> bool {
         let since = now_ns.saturating_sub(self.filled_ns);
         self.credit_ns = self.credit_ns.saturating_add(since).min(self.most_ns);
         self.filled_ns = now_ns;

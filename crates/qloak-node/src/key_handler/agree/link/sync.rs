@@ -1,0 +1,93 @@
+//! What a node says of itself all the time, and the alarms of the link.
+
+use qloak_api::manage::AlarmKind;
+
+use crate::key_handler::{
+    KeyHandler,
+    door::Action,
+    limits,
+    message::{Body, Sync, SyncChannel},
+};
+
+impl KeyHandler {
+    pub(super) fn sync(&mut self, actions: &mut Vec<Action>) {
+        let timings = self.config.timings;
+        let pause_ns = if self.busy() {
+            timings.sync_ns
+        } else {
+            timings.keepalive_ns
+        };
+        self.link.sync_at_ns = self.now_ns + pause_ns;
+        let mut ahead = Vec::new();
+        if self.now_ns >= self.link.ahead_at_ns {
+            self.link.ahead_at_ns = self.now_ns + timings.keepalive_ns;
+            if self.link.ahead_turn >= self.ram.outbound_len() {
+                self.link.ahead_turn = 0;
+            }
+            ahead = self.ram.ahead(self.link.ahead_turn, limits::AHEAD_MAX);
+            self.link.ahead_turn += limits::AHEAD_MAX;
+        }
+        let inward = self.link.inward.as_ref();
+        let body = Body::Sync(Sync {
+            hears: inward.map_or([0; 8], |inward| inward.keys.tag),
+            channels: self.sync_channels(),
+            ahead,
+        });
+        self.say(&body, actions);
+    }
+
+    /// The encoding SAs that the pipeline was seen to use, in turn if they do not fit one frame.
+    fn sync_channels(&mut self) -> Vec<SyncChannel> {
+        let all = self.channels.len();
+        let most = all.min(limits::SYNC_CHANNELS_MAX);
+        let start = self.link.sync_turn;
+        self.link.sync_turn = if all == 0 { 0 } else { (start + most) % all };
+        (0..most)
+            .filter_map(|step| {
+                let channel = &self.channels[(start + step) % all];
+                let sa = channel.initiator.confirmed(self.now_ns)?;
+                Some(SyncChannel {
+                    channel: channel.number.number(),
+                    an: sa.an,
+                    suite: channel.suite_id(sa.suite),
+                    change: sa.change,
+                })
+            })
+            .collect()
+    }
+
+    pub(super) fn link_alarms(&mut self, actions: &mut Vec<Action>) {
+        let since_ns = self.link.heard_ns.unwrap_or(self.started_ns);
+        if self.now_ns.saturating_sub(since_ns) >= self.config.timings.silent_alarm_ns {
+            let peer = &self.config.peer_sae_id;
+            let text = || format!("{peer} is not heard: is it running, is the line connected?");
+            self.alarms
+                .raise(AlarmKind::PeerSilent, None, self.now_ns, text, actions);
+        } else if self.link.heard_ns.is_some() {
+            self.alarms.clear(AlarmKind::PeerSilent, None, actions);
+        }
+        if let Some(stray_ns) = self.link.stray_ns
+            && self.now_ns.saturating_sub(stray_ns) > limits::STRAY_NS
+        {
+            self.link.stray_ns = None;
+            self.alarms.clear(AlarmKind::Mismatch, None, actions);
+        }
+    }
+
+    /// The peer announced a channel that this node does not have.
+    pub(in crate::key_handler) fn stray_channel(
+        &mut self,
+        channel: u16,
+        actions: &mut Vec<Action>,
+    ) {
+        self.link.stray_ns = Some(self.now_ns);
+        let peer = &self.config.peer_sae_id;
+        let text = || {
+            format!(
+                "{peer} announces channel {channel}, which this node does not have: the two configurations differ"
+            )
+        };
+        self.alarms
+            .raise(AlarmKind::Mismatch, None, self.now_ns, text, actions);
+    }
+}
