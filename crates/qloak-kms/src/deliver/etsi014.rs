@@ -207,7 +207,7 @@ async fn enc_keys(
         ));
     }
     let size = request.size.unwrap_or(keys.size_bits);
-    if size % 8 != 0 {
+    if !size.is_multiple_of(8) {
         return refuse(text::SIZE.to_owned());
     }
     if !(keys.size_bits_min..=keys.size_bits_max).contains(&size) {

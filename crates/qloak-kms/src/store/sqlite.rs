@@ -25,6 +25,8 @@ use crate::wrap::{Kek, Kind, WrapError};
 mod initiator;
 mod link;
 mod target;
+#[cfg(test)]
+mod tests;
 mod upkeep;
 
 /// The version of `schema.sql`, in SQLite's `user_version`.
@@ -256,26 +258,17 @@ fn create(transaction: &Transaction<'_>, kek: &Kek) -> Result<(), LedgerError> {
 
 /// A ledger opened with another ledger's KEK would look damaged key by key; it is told at once.
 fn recognise(transaction: &Transaction<'_>, kek: &Kek) -> Result<(), LedgerError> {
-    let value = |name: &str| {
+    let value = |name: &str| -> Result<Vec<u8>, LedgerError> {
         transaction
             .query_row("SELECT value FROM meta WHERE name = ?1", [name], |row| {
                 row.get(0)
             })
-            .optional()
+            .optional()?
+            .ok_or_else(|| LedgerError::Foreign(format!("has lost its {name}")))
     };
-    let (epoch, check): (Option<[u8; 16]>, _) = (
-        transaction
-            .query_row("SELECT value FROM meta WHERE name = 'epoch'", [], |row| {
-                row.get(0)
-            })
-            .optional()?,
-        value("check")?,
-    );
-    let (Some(epoch), Some(check)) = (epoch, check) else {
-        return Err(LedgerError::Foreign("has lost its name".to_owned()));
-    };
-    let check: Vec<u8> = check;
-    kek.unwrap(Kind::Check, KeyId(epoch), &check)?;
+    let epoch = <[u8; 16]>::try_from(value("epoch")?);
+    let epoch = epoch.map_err(|_| LedgerError::Foreign("has an epoch that is none".to_owned()))?;
+    kek.unwrap(Kind::Check, KeyId(epoch), &value("check")?)?;
     Ok(())
 }
 

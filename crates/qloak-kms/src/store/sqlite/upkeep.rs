@@ -28,17 +28,17 @@ pub(super) fn expire(
             [link],
         )?;
     }
-    forget(transaction)?;
+    forget(transaction, limits::HISTORY_ROWS_MAX)?;
     Ok(old.len() as u64)
 }
 
 /// The newest rows stay; of the older ones, those whose key is destroyed go.
-fn forget(transaction: &Transaction<'_>) -> Result<(), LedgerError> {
+pub(super) fn forget(transaction: &Transaction<'_>, rows_max: u64) -> Result<(), LedgerError> {
     let newest: i64 =
         transaction.query_row("SELECT coalesce(max(number), 0) FROM key", [], |row| {
             row.get(0)
         })?;
-    let until = newest - integer(limits::HISTORY_ROWS_MAX);
+    let until = newest - integer(rows_max);
     if until <= 0 {
         return Ok(());
     }
