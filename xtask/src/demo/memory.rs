@@ -40,14 +40,14 @@ const SILENCE: Duration = Duration::from_secs(2);
 const FRAMES_PER_SECOND: u32 = 300;
 
 /// Runs it.
-pub(crate) fn run(quick: bool) -> Done {
+pub(crate) fn run(quick: bool, binary: Option<&Path>) -> Done {
     ui::head("Qloak demo without root: the same programs over memory ports and captured traffic");
     ui::note(
         "no namespaces: no round trips, no attack on the line and no capture of it; as root there are",
     );
     let plan = phases::plan(quick, Place::Memory);
     let stretches: Vec<Duration> = plan.iter().map(|phase| phase.time).collect();
-    let mut stage = Stage::build(Place::Memory, |folder| feed(folder, &stretches))?;
+    let mut stage = Stage::build(Place::Memory, binary, |folder| feed(folder, &stretches))?;
     let rows = phases::walk(&mut stage, &plan);
     stage.view.finish();
     let rows = rows?;

@@ -48,6 +48,9 @@ pub(crate) struct Arguments {
     /// Write a small capture of a client port's traffic, both ways, to this file.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Show this `qloak` instead of building one.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
 }
 
 impl Arguments {
@@ -58,6 +61,7 @@ impl Arguments {
             keep: false,
             no_root: false,
             record: None,
+            binary: None,
         }
     }
 }
@@ -65,11 +69,11 @@ impl Arguments {
 /// `cargo xtask demo`.
 pub(crate) fn run(arguments: &Arguments) -> Done {
     if arguments.no_root || !tree::is_root() {
-        return memory::run(arguments.quick);
+        return memory::run(arguments.quick, arguments.binary.as_deref());
     }
     setup::ensure(&NEEDS)?;
     ui::head("Qloak demo: two encryptors, ten client ports, keys of an emulated QKD link");
-    let mut stage = Stage::build(Place::Namespaces, |_| Ok(()))?;
+    let mut stage = Stage::build(Place::Namespaces, arguments.binary.as_deref(), |_| Ok(()))?;
     if let Some(file) = &arguments.record {
         stage.record_client(file)?;
     }

@@ -91,7 +91,7 @@ impl Operator {
     /// Lets a node forget the keys that wait.
     pub(crate) fn soft_reset(&self, site: Site) -> Done {
         let mut command = self.qloak();
-        command.args(["key", "soft-reset", &site.node()]);
+        command.args(["key", "soft-reset", "--node", &site.node()]);
         proc::output(&mut command).map(drop)
     }
 }

@@ -68,9 +68,18 @@ impl Drop for Network {
 impl Stage {
     /// Everything up to the point where all channels are open. `prepare` puts into the folder of the
     /// run what the programs need besides their configuration.
-    pub(crate) fn build(place: Place, prepare: impl FnOnce(&Path) -> Done) -> Done<Self> {
+    pub(crate) fn build(
+        place: Place,
+        binary: Option<&Path>,
+        prepare: impl FnOnce(&Path) -> Done,
+    ) -> Done<Self> {
         proc::interrupt_flag();
-        let binary = build_product()?;
+        let binary = match binary {
+            Some(binary) => {
+                fs::canonicalize(binary).cannot(format_args!("find {}", binary.display()))?
+            }
+            None => build_product()?,
+        };
         let network = match place {
             Place::Namespaces => {
                 let lock = network::Lock::take()?;
@@ -226,7 +235,7 @@ impl Stage {
         for site in Site::BOTH {
             command.args(["--node", &site.node(), "--kms", &site.kms()]);
         }
-        command.args(["--controller-name", "controller", "--operator", "operator"]);
+        command.args(["--controller", "controller", "--operator", "operator"]);
         for host in config::hosts(self.place) {
             command.args(["--host", host]);
         }

@@ -25,10 +25,8 @@ pub(crate) struct Port {
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct PortCounters {
     pub(crate) received_frames: u64,
-    pub(crate) transmitted_frames: u64,
     pub(crate) receive_dropped: u64,
     pub(crate) transmit_dropped: u64,
-    pub(crate) malformed: u64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -41,10 +39,8 @@ pub(crate) struct Client {
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Channel {
-    pub(crate) number: u16,
     pub(crate) name: String,
     pub(crate) status: String,
-    pub(crate) suite_intended: String,
     pub(crate) outbound: Outbound,
     pub(crate) inbound: Inbound,
     pub(crate) rekeys: u64,
@@ -71,22 +67,18 @@ pub(crate) struct Sa {
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct OutboundCounters {
     pub(crate) protected_frames: u64,
-    pub(crate) no_sa: u64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct InboundCounters {
-    pub(crate) ok: u64,
     pub(crate) late: u64,
     pub(crate) replayed: u64,
     pub(crate) not_valid: u64,
-    pub(crate) no_sa: u64,
     pub(crate) client_octets: u64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Strays {
-    pub(crate) bad_tag: u64,
     pub(crate) bad_agreement: u64,
 }
 
@@ -95,7 +87,6 @@ pub(crate) struct KeyHandler {
     pub(crate) outbound_keys: u32,
     pub(crate) inbound_keys: u32,
     pub(crate) kme_reachable: bool,
-    pub(crate) peer_alive: bool,
     pub(crate) kme_requests: u64,
     pub(crate) forged: u64,
     pub(crate) replayed: u64,

@@ -70,7 +70,7 @@ fn up() -> Done {
             "the lab is up already; cargo xtask lab down removes it",
         ));
     }
-    let mut stage = Stage::build(Place::Namespaces, |_| Ok(()))?;
+    let mut stage = Stage::build(Place::Namespaces, None, |_| Ok(()))?;
     stage.keep();
     stage.view.finish();
     ui::line(format!(

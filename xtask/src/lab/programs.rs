@@ -61,11 +61,6 @@ impl Program {
         self
     }
 
-    /// Its name.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// Its log.
     pub(crate) fn log(&self) -> PathBuf {
         self.folder.join(format!("{}.log", self.name))
