@@ -125,8 +125,8 @@ impl Error {
     /// The exit code, as the help lists them.
     pub(crate) fn code(&self) -> u8 {
         match self {
-            Self::Usage(_) => 2,
-            Self::NotSet { .. } | Self::File { .. } | Self::Pki(_) | Self::Offline(_) => 3,
+            Self::Usage(_) | Self::NotSet { .. } => 2,
+            Self::File { .. } | Self::Pki(_) | Self::Offline(_) => 3,
             Self::Node(qloak_node::Error::Config(_)) => 3,
             Self::Kms(qloak_kms::Error::Config(_)) => 3,
             Self::Door(error) => match error {

@@ -5,7 +5,11 @@ use crate::limits;
 /// The known names nearest to `given`, nearest first; none that are too far to have been meant.
 pub(crate) fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let given = normal(given);
-    let bound = given.len().div_ceil(3).max(2);
+    // A third of the letters may be wrong; of two letters none.
+    let bound = match given.len() {
+        0..3 => 0,
+        letters => letters.div_ceil(3).max(2),
+    };
     let mut near: Vec<_> = known
         .into_iter()
         .map(|name| (distance(&given, &normal(name)), name))
@@ -73,6 +77,7 @@ mod tests {
         }
         assert!(nearest("des", KNOWN).is_empty());
         assert!(nearest("", KNOWN).is_empty());
+        assert!(nearest("7", ["1", "2"]).is_empty());
     }
 
     #[test]

@@ -45,6 +45,16 @@ pub(crate) fn loud(text: &str) -> String {
 
 /// A table with a head; as wide as the terminal, or as it needs where there is none.
 pub(crate) fn table<'a>(head: impl IntoIterator<Item = &'a str>) -> Table {
+    let mut table = pairs();
+    table.set_header(
+        head.into_iter()
+            .map(|text| Cell::new(text).fg(Color::DarkGrey)),
+    );
+    table
+}
+
+/// The same without a head.
+pub(crate) fn pairs() -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     if io::stdout().is_terminal() {
@@ -53,11 +63,12 @@ pub(crate) fn table<'a>(head: impl IntoIterator<Item = &'a str>) -> Table {
             table.force_no_tty();
         }
     }
-    table.set_header(
-        head.into_iter()
-            .map(|text| Cell::new(text).fg(Color::DarkGrey)),
-    );
     table
+}
+
+/// The table as text, without blanks at the ends of its lines.
+pub(crate) fn shown(table: &Table) -> String {
+    table.trim_fmt()
 }
 
 /// A cell for what is as it should be or not.

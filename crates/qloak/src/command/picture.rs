@@ -205,6 +205,31 @@ pub(crate) fn encodes(channel: &ChannelState, suite: &str) -> bool {
         .is_some_and(|sa| sa.suite == suite)
 }
 
+/// Suites that do not authenticate and that a node of the picture allows; "node: suites" each.
+pub(crate) fn hazmat(overview: &Overview) -> Vec<String> {
+    let seen = overview.nodes.iter().filter_map(|node| node.state.as_ref());
+    seen.filter(|state| !state.hazmat_allowed.is_empty())
+        .map(|state| {
+            let suites = state.hazmat_allowed.join(", ");
+            format!(
+                "{} allows suites that do not authenticate: {suites}",
+                state.node
+            )
+        })
+        .collect()
+}
+
+/// Whether a channel uses such a suite now.
+pub(crate) fn uses_hazmat(overview: &Overview, view: &ChannelView) -> bool {
+    let seen = overview.nodes.iter().filter_map(|node| node.state.as_ref());
+    let mut allowed = seen.flat_map(|state| &state.hazmat_allowed);
+    allowed.any(|suite| {
+        view.observed
+            .iter()
+            .any(|end| end.encoding_suite.as_ref() == Some(suite))
+    })
+}
+
 /// The word for a channel's status.
 pub(crate) fn status_word(status: ChannelStatus) -> &'static str {
     match status {

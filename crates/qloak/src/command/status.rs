@@ -76,19 +76,13 @@ pub(super) fn in_words(who: &str, overview: &Overview) -> String {
         output::title("Channels"),
         channels(overview)
     ));
-    for node in &overview.nodes {
-        let hazmat = node
-            .state
-            .as_ref()
-            .map(|state| state.hazmat_allowed.join(", "))
-            .unwrap_or_default();
-        if !hazmat.is_empty() {
-            let text = format!(
-                "HAZMAT: {} allows suites that do not authenticate: {hazmat}",
-                node.record.name
-            );
-            parts.push(output::loud(&text));
-        }
+    let hazmat = picture::hazmat(overview);
+    if !hazmat.is_empty() {
+        let lines: Vec<_> = hazmat
+            .iter()
+            .map(|text| output::loud(&format!("HAZMAT  {text}")))
+            .collect();
+        parts.push(lines.join("\n"));
     }
     let alarms = picture::alarms(overview);
     if alarms.is_empty() {
@@ -103,7 +97,7 @@ pub(super) fn in_words(who: &str, overview: &Overview) -> String {
     parts.join("\n\n")
 }
 
-fn nodes(nodes: &[NodeView]) -> comfy_table::Table {
+fn nodes(nodes: &[NodeView]) -> String {
     let mut table = output::table([
         "node",
         "door",
@@ -164,10 +158,10 @@ fn nodes(nodes: &[NodeView]) -> comfy_table::Table {
         }
         table.add_row(row);
     }
-    table
+    output::shown(&table)
 }
 
-fn kms(kms: &[KmsView]) -> comfy_table::Table {
+fn kms(kms: &[KmsView]) -> String {
     let mut table = output::table([
         "KME",
         "door",
@@ -194,10 +188,11 @@ fn kms(kms: &[KmsView]) -> comfy_table::Table {
         let mut rows = 0;
         for link in links {
             rows += 1;
+            // What an emulated source models stands in the JSON; here it must be seen that it is one.
             let source = if link.emulated {
-                format!("{} (emulated)", link.source)
+                Cell::new("emulated").fg(Color::Yellow)
             } else {
-                link.source.clone()
+                Cell::new(&link.source)
             };
             table.add_row(head.iter().cloned().chain([
                 state(
@@ -205,7 +200,7 @@ fn kms(kms: &[KmsView]) -> comfy_table::Table {
                     format!("{} {}", link.name, if link.up { "up" } else { "down" }),
                 ),
                 Cell::new(&link.peer_kme_id),
-                Cell::new(source),
+                source,
                 number(words::bit_rate(link.skr_bps)),
                 number(format!("{:.1} %", link.qber_ratio * 100.0)),
                 number(format!("{}/{}", link.stored_key_count, link.max_key_count)),
@@ -216,10 +211,10 @@ fn kms(kms: &[KmsView]) -> comfy_table::Table {
             table.add_row(head.to_vec());
         }
     }
-    table
+    output::shown(&table)
 }
 
-fn channels(overview: &Overview) -> comfy_table::Table {
+fn channels(overview: &Overview) -> String {
     let mut table = output::table([
         "link",
         "channel",
@@ -260,9 +255,9 @@ fn channels(overview: &Overview) -> comfy_table::Table {
                     .as_ref()
                     .map_or("as configured", |intent| &intent.suite),
             ),
-            encoding(view),
+            encoding(overview, view),
             status(view),
-            state(view.converged, if view.converged { "yes" } else { "no" }),
+            met(view),
             number(words::count(sum(|end| {
                 end.outbound.counters.protected_frames
             }))),
@@ -272,7 +267,7 @@ fn channels(overview: &Overview) -> comfy_table::Table {
             number(change.map_or("-".into(), |ms| format!("{ms:.1} ms"))),
         ]);
     }
-    table
+    output::shown(&table)
 }
 
 /// What the ends encode with: one name if it is the same.
@@ -286,11 +281,22 @@ pub(super) fn suites(view: &ChannelView) -> String {
     names.join(" / ")
 }
 
-fn encoding(view: &ChannelView) -> Cell {
+fn encoding(overview: &Overview, view: &ChannelView) -> Cell {
     let cell = Cell::new(suites(view));
-    match view.observed.iter().all(|end| end.encoding_suite.is_some()) {
-        true => cell.fg(Color::Cyan),
-        false => cell.fg(Color::Red),
+    let all = view.observed.iter().all(|end| end.encoding_suite.is_some());
+    if all && !picture::uses_hazmat(overview, view) {
+        cell.fg(Color::Cyan)
+    } else {
+        cell.fg(Color::Red)
+    }
+}
+
+fn met(view: &ChannelView) -> Cell {
+    match (&view.intent, view.converged) {
+        // Nothing was asked, so nothing can be unmet.
+        (None, _) => Cell::new("-"),
+        (_, true) => state(true, "yes"),
+        (_, false) => state(false, "no"),
     }
 }
 

@@ -1,8 +1,9 @@
 //! `qloak top`: what happens now, looked at again and again.
 //!
-//! `sample` turns two pictures into rates, `view` draws them on a terminal, `plain` writes them where there is none.
+//! `sample` turns two pictures into rates, `view` and `columns` draw them on a terminal, `plain` writes them where there is none.
 //! The network is asked on a task of its own, so that a door that does not answer never holds up a key press.
 
+mod columns;
 mod plain;
 mod sample;
 mod view;

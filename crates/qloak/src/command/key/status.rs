@@ -1,7 +1,7 @@
 //! `qloak key status`.
 
 use clap::Args;
-use comfy_table::{Cell, Color, Table};
+use comfy_table::{Cell, Color};
 use qloak_api::{
     control::{NodeView, Overview},
     manage::{KeyHandlerState, SaState},
@@ -62,7 +62,7 @@ fn document(overview: &Overview) -> serde_json::Value {
     .collect()
 }
 
-fn handlers(nodes: &[NodeView]) -> Table {
+fn handlers(nodes: &[NodeView]) -> String {
     let mut table = output::table([
         "node", "slots", "outbound", "inbound", "KME", "peer", "requests", "failed", "forged",
         "replayed", "zeroised",
@@ -101,10 +101,10 @@ fn handlers(nodes: &[NodeView]) -> Table {
             number(words::count(keys.zeroised)),
         ]);
     }
-    table
+    output::shown(&table)
 }
 
-fn keys(overview: &Overview) -> Table {
+fn keys(overview: &Overview) -> String {
     let mut table = output::table(["node", "channel", "way", "AN", "suite", "key", "PN", "age"]);
     for node in overview.nodes.iter().filter_map(|node| node.state.as_ref()) {
         for channel in &node.channels {
@@ -123,7 +123,7 @@ fn keys(overview: &Overview) -> Table {
             }
         }
     }
-    table
+    output::shown(&table)
 }
 
 fn row(node: &str, channel: &str, way: &str, sa: &SaState) -> Vec<Cell> {

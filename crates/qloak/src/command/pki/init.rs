@@ -183,9 +183,11 @@ impl Init {
                 .into(),
             ]);
         }
+        let table = output::shown(&table);
         let dir = self.dir.display();
         let mut next = vec![
-            format!("ca.key issues further certificates: keep it off the machines that run Qloak."),
+            "ca.key issues further certificates: keep it off the machines that run Qloak."
+                .to_owned(),
             format!(
                 "Each program needs ca.pem, its own .pem and its own .key:  [tls] ca = \"{dir}/ca.pem\" ..."
             ),

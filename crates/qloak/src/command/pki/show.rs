@@ -86,8 +86,7 @@ impl Show {
 
 impl Summary {
     fn in_words(&self) -> String {
-        let mut table = output::table(["", ""]);
-        table.set_header(Vec::<String>::new());
+        let mut table = output::pairs();
         let until = match self.days_left {
             ..0 => output::loud(&format!(
                 "{} (expired {} days ago)",
@@ -126,7 +125,11 @@ impl Summary {
         ] {
             table.add_row([what, &value]);
         }
-        format!("{} ({kind})\n{table}", output::title(&self.name))
+        format!(
+            "{} ({kind})\n{}",
+            output::title(&self.name),
+            output::shown(&table)
+        )
     }
 }
 

@@ -1,7 +1,7 @@
 //! `qloak suite list`.
 
 use clap::Args;
-use comfy_table::{Cell, Color, Table};
+use comfy_table::{Cell, Color};
 use qloak_api::SuiteEntry;
 use serde_json::Value;
 
@@ -22,6 +22,9 @@ use crate::{
 pub(crate) struct List {
     #[command(flatten)]
     source: Source,
+    /// Say of each what it gives and what it costs
+    #[arg(long)]
+    about: bool,
     /// Of this machine, whatever the environment says
     #[arg(long, conflicts_with = "node")]
     local: bool,
@@ -50,7 +53,7 @@ impl List {
         if json {
             output::json(&document)?;
         } else {
-            output::text_line(&in_words(&who, &entries))?;
+            output::text_line(&in_words(&who, &entries, self.about))?;
         }
         let all_passed = entries.iter().all(|entry| entry.self_test_passed);
         Ok(if all_passed {
@@ -61,19 +64,19 @@ impl List {
     }
 }
 
-fn in_words(who: &str, entries: &[SuiteEntry]) -> String {
+fn in_words(who: &str, entries: &[SuiteEntry], about: bool) -> String {
     let (hazmat, aead): (Vec<_>, Vec<_>) = entries.iter().partition(|entry| entry.hazmat);
     let mut parts = vec![format!(
         "{}\n{}",
         output::title(&format!("{} authenticated suites of {who}", aead.len())),
-        table(&aead)
+        table(&aead, about)
     )];
     if !hazmat.is_empty() {
         let warning = "they do not authenticate; a node takes one only if policy.hazmat in its configuration names it";
         parts.push(format!(
             "{}  {warning}\n{}",
             output::loud(&format!("{} hazmat suites", hazmat.len())),
-            table(&hazmat)
+            table(&hazmat, about)
         ));
     }
     let failed: Vec<_> = entries
@@ -92,8 +95,8 @@ fn in_words(who: &str, entries: &[SuiteEntry]) -> String {
     parts.join("\n\n")
 }
 
-fn table(entries: &[&SuiteEntry]) -> Table {
-    let mut table = output::table([
+fn table(entries: &[&SuiteEntry], about: bool) -> String {
+    let head = [
         "suite",
         "identifier",
         "cipher",
@@ -104,38 +107,38 @@ fn table(entries: &[&SuiteEntry]) -> Table {
         "self-test",
         "backend",
         "Gb/s",
-        "about",
-    ]);
+    ];
+    let mut table = output::table(head.into_iter().chain(about.then_some("about")));
     for entry in entries {
-        let suite = if entry.hazmat {
-            name(&entry.name).fg(Color::Red)
-        } else {
-            name(&entry.name)
-        };
-        table.add_row([
-            suite,
+        let suite = name(&entry.name);
+        let passed = entry.self_test_passed;
+        let mut row = vec![
+            if entry.hazmat {
+                suite.fg(Color::Red)
+            } else {
+                suite
+            },
             Cell::new(entry.id),
             Cell::new(&entry.cipher),
             Cell::new(&entry.mode),
-            number(format!("{} bit", u32::from(entry.key_octets) * 8)),
-            number(if entry.icv_octets == 0 {
-                "none".into()
-            } else {
-                format!("{} bit", u32::from(entry.icv_octets) * 8)
-            }),
+            number(bits(entry.key_octets)),
+            number(bits(entry.icv_octets)),
             Cell::new(if entry.macsec { "yes" } else { "" }),
-            state(
-                entry.self_test_passed,
-                if entry.self_test_passed {
-                    "passed"
-                } else {
-                    "FAILED"
-                },
-            ),
+            state(passed, if passed { "passed" } else { "FAILED" }),
             Cell::new(&entry.backend),
             number(format!("{:.2}", entry.seal_gbps)),
-            Cell::new(&entry.about).fg(Color::DarkGrey),
-        ]);
+        ];
+        if about {
+            row.push(Cell::new(&entry.about).fg(Color::DarkGrey));
+        }
+        table.add_row(row);
     }
-    table
+    output::shown(&table)
+}
+
+fn bits(octets: u16) -> String {
+    match octets {
+        0 => "none".into(),
+        octets => format!("{} bit", u32::from(octets) * 8),
+    }
 }

@@ -159,11 +159,7 @@ impl Set {
                 let known: Vec<_> = mine
                     .flat_map(|view| [view.channel.to_string(), view.name.clone()])
                     .collect();
-                Error::unknown(
-                    "channel of that link",
-                    &self.channel,
-                    known.iter().map(String::as_str),
-                )
+                Error::unknown("channel", &self.channel, known.iter().map(String::as_str))
             })
     }
 

@@ -28,7 +28,7 @@ pub(super) fn picture(who: &str, sample: &Sample) -> String {
         table.add_row([
             name(&row.link),
             Cell::new(format!("{} {}", row.channel, row.name)),
-            Cell::new(&row.suite).fg(if row.converged {
+            Cell::new(&row.suite).fg(if row.suite_is_well() {
                 Color::Cyan
             } else {
                 Color::Yellow
@@ -52,5 +52,6 @@ pub(super) fn picture(who: &str, sample: &Sample) -> String {
     } else {
         alarms.join("\n")
     };
+    let table = output::shown(&table);
     format!("As seen by {who}\n{table}\n{alarms}\n")
 }

@@ -39,6 +39,13 @@ struct Counted {
     discarded: u64,
 }
 
+impl Row {
+    /// Both ends encode as is wanted, with a suite that authenticates.
+    pub(super) fn suite_is_well(&self) -> bool {
+        self.converged && !self.hazmat
+    }
+}
+
 /// What a channel's end sends, each second.
 #[derive(Debug, Default, Clone, Copy, PartialEq, serde::Serialize)]
 pub(super) struct Rates {
@@ -57,6 +64,7 @@ pub(super) struct Row {
     pub(super) channel: u16,
     pub(super) name: String,
     pub(super) suite: String,
+    pub(super) hazmat: bool,
     pub(super) status: String,
     pub(super) open: bool,
     pub(super) converged: bool,
@@ -71,12 +79,16 @@ pub(super) struct Row {
 impl Sample {
     /// From the first picture; all rates are zero.
     pub(crate) fn new(overview: Overview) -> Self {
+        Self::new_at(overview, Instant::now())
+    }
+
+    pub(super) fn new_at(overview: Overview, now: Instant) -> Self {
         let mut sample = Self {
             overview: overview.clone(),
             seen: HashMap::new(),
             curve: Vec::new(),
         };
-        sample.count(&overview, Instant::now());
+        sample.count(&overview, now);
         sample
     }
 
@@ -85,7 +97,7 @@ impl Sample {
         self.update_at(overview, Instant::now());
     }
 
-    fn update_at(&mut self, overview: Overview, now: Instant) {
+    pub(super) fn update_at(&mut self, overview: Overview, now: Instant) {
         self.count(&overview, now);
         self.overview = overview;
         let total: f64 = self
@@ -142,6 +154,7 @@ impl Sample {
             channel: view.channel.number(),
             name: view.name.clone(),
             suite: crate::command::status::suites(view),
+            hazmat: picture::uses_hazmat(&self.overview, view),
             open: words == ["open"],
             status: words.join("/"),
             converged: view.converged,
