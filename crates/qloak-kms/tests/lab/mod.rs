@@ -3,9 +3,11 @@
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
 use std::{
+    collections::HashMap,
     fs,
     net::{Ipv4Addr, SocketAddr, TcpListener},
     path::Path,
+    sync::Mutex,
     time::{Duration, Instant},
 };
 
@@ -21,6 +23,7 @@ pub(crate) struct Lab {
     pub(crate) folder: TempDir,
     pub(crate) ports: [u16; 2],
     running: [Option<Running>; 2],
+    clients: Mutex<HashMap<(usize, String), Client>>,
 }
 
 struct Running {
@@ -56,6 +59,10 @@ pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
 }
 
 pub(crate) fn config(folder: &Path, end: usize, ports: [u16; 2], keys: &str) -> Config {
+    Config::parse(&config_text(end, ports, keys), folder).expect("a configuration")
+}
+
+pub(crate) fn config_text(end: usize, ports: [u16; 2], keys: &str) -> String {
     let (own, peer) = (NAMES[end], NAMES[1 - end]);
     let (saes, peer_saes) = if end == A {
         (SAES_A, SAES_B)
@@ -67,15 +74,14 @@ pub(crate) fn config(folder: &Path, end: usize, ports: [u16; 2], keys: &str) -> 
         A => "role = \"alice\"\nemulated = { length_km = 0.5, loss_db = 5.19, rate_factor = 500 }",
         _ => "role = \"bob\"",
     };
-    let text = format!(
+    format!(
         "kme_id = \"{own}\"\nlisten = \"127.0.0.1:{own_port}\"\nsaes = {saes}\n\
          [tls]\nca = \"ca.pem\"\ncert = \"{own}.pem\"\nkey = \"{own}.key\"\n\
          [ledger]\nfile = \"{own}.sqlite\"\nkek = \"{own}.kek\"\n\
          [keys]\nstore_max = 256\nadditional_saes_max = 2\nper_request_max = 32\n{keys}\n\
          [[link]]\nname = \"metro\"\npeer = \"{peer}\"\npeer_url = \"https://127.0.0.1:{peer_port}\"\n\
          peer_saes = {peer_saes}\n{role}\n"
-    );
-    Config::parse(&text, folder).expect("a configuration")
+    )
 }
 
 impl Lab {
@@ -91,6 +97,7 @@ impl Lab {
             folder,
             ports: free_ports(),
             running: [None, None],
+            clients: Mutex::default(),
         };
         for end in [A, B] {
             lab.run_with(end, keys).await;
@@ -127,10 +134,24 @@ impl Lab {
         let Some(Running { close, served }) = self.running[end].take() else {
             return;
         };
+        self.clients
+            .lock()
+            .expect("no test thread panicked here")
+            .clear();
         let _ = close.send(());
         served.await.expect("the KMS ends");
     }
 
+    /// A client whose connections are used again, as a node's are.
+    fn known_client(&self, end: usize, name: &str) -> Client {
+        let mut clients = self.clients.lock().expect("no test thread panicked here");
+        clients
+            .entry((end, name.to_owned()))
+            .or_insert_with(|| self.client(end, name))
+            .clone()
+    }
+
+    /// A client with a connection of its own.
     pub(crate) fn client(&self, end: usize, name: &str) -> Client {
         let files = TlsFiles::in_folder(self.folder.path(), name);
         let url = format!("https://127.0.0.1:{}", self.ports[end]);
@@ -142,7 +163,7 @@ impl Lab {
     }
 
     pub(crate) async fn state(&self, end: usize) -> KmsState {
-        self.client(end, "alice")
+        self.known_client(end, "alice")
             .get_json("/v1/state")
             .await
             .expect("a state")
@@ -166,14 +187,14 @@ impl Lab {
     ) -> Reply {
         let method = if body.is_some() { "POST" } else { "GET" };
         let body = body.map(|body| body.as_bytes().to_vec());
-        self.client(end, name)
+        self.known_client(end, name)
             .exchange(method, path, body)
             .await
             .expect("an answer")
     }
 
     pub(crate) async fn set_source(&self, end: usize, enabled: bool) {
-        let client = self.client(end, "alice");
+        let client = self.known_client(end, "alice");
         let body = serde_json::json!({ "enabled": enabled });
         client
             .post_json::<_, Value>("/v1/links/metro/source", &body)
