@@ -123,7 +123,6 @@ impl InboundThread {
     }
 
     fn apply_changes(&mut self) {
-        self.waker.clear();
         while let Ok(change) = self.changes.pop() {
             match change {
                 InboundChange::Install { channel, an, sa } => {
@@ -192,7 +191,10 @@ impl InboundThread {
         if let Some(line) = line {
             descriptors[0] = line;
         }
-        qloak_port::wait(&descriptors, nap).map(drop)
+        qloak_port::wait(&descriptors, nap)?;
+        // What was pushed before the wake is popped after this; a later wake ends the next rest.
+        self.waker.clear();
+        Ok(())
     }
 }
 

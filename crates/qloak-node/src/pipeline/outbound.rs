@@ -173,7 +173,6 @@ impl OutboundThread {
     }
 
     fn apply_changes(&mut self) {
-        self.waker.clear();
         while let Ok(change) = self.changes.pop() {
             let spent = match change {
                 OutboundChange::Install { channel, an, sa } => {
@@ -245,7 +244,10 @@ impl OutboundThread {
         );
         let all = descriptors.len() == self.clients.len();
         descriptors.push(self.waker.descriptor());
-        qloak_port::wait(&descriptors, if all { NAP } else { SHORT_NAP }).map(drop)
+        qloak_port::wait(&descriptors, if all { NAP } else { SHORT_NAP })?;
+        // What was pushed before the wake is popped after this; a later wake ends the next rest.
+        self.waker.clear();
+        Ok(())
     }
 }
 
