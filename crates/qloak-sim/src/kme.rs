@@ -22,6 +22,8 @@ pub struct Kme {
     pub behind_ns: u64,
     /// A request is carried out and its reply is lost, with this probability.
     pub lost_replies: f64,
+    /// A fault of the KMEs: the far end gets another key under the same name.
+    pub differs: bool,
     /// Keys delivered to takers, by side.
     pub taken: [u64; 2],
     /// Requests to fetch, by side.
@@ -54,8 +56,9 @@ impl Kme {
                 id,
                 key: key.duplicate(),
             });
+            let far = if self.differs { key_of(&[0; 32]) } else { key };
             let stored = Stored {
-                key,
+                key: far,
                 taker: side,
                 known_ns: now_ns + self.behind_ns,
             };

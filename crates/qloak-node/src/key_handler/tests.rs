@@ -208,6 +208,39 @@ fn fetched_keys_must_be_those_that_were_asked_for() {
 }
 
 #[test]
+fn one_unknown_key_does_not_spoil_the_others() {
+    let mut handler = handler();
+    let mut actions = Vec::new();
+    let key_ids: Vec<KeyId> = (1..=3).map(|octet| KeyId([octet; 16])).collect();
+    let load = Command::LoadInbound { key_ids };
+    assert_eq!(handler.command(0, load, &mut actions), Ok(()));
+    let fetches = |actions: &[Action]| -> Vec<(u64, Vec<KeyId>)> {
+        let fetch = |action: &Action| match action {
+            Action::Fetch { request, key_ids } => Some((*request, key_ids.clone())),
+            _ => None,
+        };
+        actions.iter().filter_map(fetch).collect()
+    };
+    let request = fetches(&actions)[0].0;
+    actions.clear();
+    let result = Err(SourceFailure::Refused("not found".to_owned()));
+    handler.handle(MS, Event::Fetched { request, result }, &mut actions);
+    let alone = fetches(&actions);
+    assert_eq!(
+        alone.iter().map(|(_, ids)| ids.len()).collect::<Vec<_>>(),
+        [1, 1, 1]
+    );
+    for (request, ids) in alone {
+        let result = match ids[0].0[0] {
+            2 => Err(SourceFailure::Refused("not found".to_owned())),
+            octet => Ok(vec![named(octet, 32)]),
+        };
+        handler.handle(2 * MS, Event::Fetched { request, result }, &mut actions);
+    }
+    assert_eq!(handler.state(2 * MS).key_handler.inbound_keys, 2);
+}
+
+#[test]
 fn a_kme_that_never_answers_is_an_alarm_and_requests_stay_few() {
     let mut handler = handler();
     let mut actions = Vec::new();

@@ -136,3 +136,23 @@ fn a_cut_line_raises_alarms_closes_and_heals() {
         });
     }
 }
+
+#[test]
+fn a_welcome_that_crosses_the_next_hello_is_mended() {
+    for seed in seeds(40) {
+        let mut plan = Plan::new(seed);
+        // Hellos give their keys up so early that answers come for keys that are given up.
+        plan.timings.hello_renew_ns = 30 * MS;
+        plan.timings.hello_retry_ns = 10 * MS;
+        plan.timings.hello_token_ns = MS;
+        let mut world = World::new(plan);
+        for wire in &mut world.wires {
+            wire.jitter_ns = 150 * MS;
+            wire.loss = 0.3;
+        }
+        world.run_until(15_000, "both ends open", World::open);
+        // And it lasts.
+        world.run_ms(1000);
+        world.run_until(5000, "still open", World::open);
+    }
+}

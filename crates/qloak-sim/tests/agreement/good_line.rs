@@ -143,3 +143,64 @@ fn a_change_of_suite_loses_no_frame_and_takes_milliseconds() {
         assert_eq!(world.book.discarded, before, "seed {seed}");
     }
 }
+
+#[test]
+fn rekeys_faster_than_the_line_drains_wait_for_it() {
+    for seed in seeds(5) {
+        let mut plan = Plan::new(seed);
+        plan.frames_per_ms = 2;
+        let mut world = World::new(plan);
+        for wire in &mut world.wires {
+            wire.jitter_ns = 60 * MS;
+        }
+        world.run_until(500, "both ends open", World::open);
+        let discarded = world.book.discarded;
+        for _ in 0..500 {
+            world.run_ms(4);
+            for side in Side::BOTH {
+                let rekey = Command::Rekey {
+                    channel: World::channel(1),
+                };
+                assert_eq!(world.command(side, rekey), Ok(()));
+            }
+        }
+        world.frames_per_ms = 0;
+        world.run_ms(100);
+        for side in Side::BOTH {
+            assert!(rekeys(&world, side) >= 8, "seed {seed}");
+            assert_eq!(world.book.lost(side), 0, "seed {seed}");
+        }
+        assert_eq!(world.book.discarded, discarded, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_slow_pipeline_is_waited_for() {
+    for seed in seeds(5) {
+        let mut plan = Plan::new(seed);
+        plan.frames_per_ms = 1;
+        // Ten times the time in which the line drains.
+        plan.pipeline_ns = 200 * MS;
+        plan.timings.drain_ns = 20 * MS;
+        let mut world = World::new(plan);
+        world.run_until(1000, "both ends open", World::open);
+        world.run_ms(500);
+        let discarded = world.book.discarded;
+        for _ in 0..10 {
+            for side in Side::BOTH {
+                let rekey = Command::Rekey {
+                    channel: World::channel(1),
+                };
+                assert_eq!(world.command(side, rekey), Ok(()));
+            }
+            world.run_ms(400);
+        }
+        world.frames_per_ms = 0;
+        world.run_ms(10);
+        for side in Side::BOTH {
+            assert!(rekeys(&world, side) >= 10, "seed {seed}");
+            assert_eq!(world.book.lost(side), 0, "seed {seed}");
+        }
+        assert_eq!(world.book.discarded, discarded, "seed {seed}");
+    }
+}

@@ -2,6 +2,7 @@
 
 use qloak_api::Limits;
 use qloak_api::manage::{AlarmKind, ChannelStatus};
+use qloak_node::key_handler::Command;
 use qloak_sim::{MS, Plan, Side, World};
 
 use super::{alarms, rekeys, seeds, status};
@@ -105,5 +106,46 @@ fn no_sa_passes_its_limit_of_frames() {
         }
         world.kme.outage = [false; 2];
         world.run_until(6000, "open again", World::open);
+    }
+}
+
+#[test]
+fn keys_that_differ_at_the_two_ends_are_noticed_and_never_used() {
+    for seed in seeds(5) {
+        let mut plan = Plan::new(seed);
+        plan.frames_per_ms = 1;
+        plan.ram_slots = [8; 2];
+        let mut world = World::new(plan);
+        world.run_until(200, "both ends open", World::open);
+        world.kme.differs = true;
+        let discarded = world.book.discarded;
+        // The four keys that wait are good; those that come after them are not.
+        for _ in 0..8 {
+            let rekey = Command::Rekey {
+                channel: World::channel(1),
+            };
+            assert_eq!(world.command(Side::A, rekey), Ok(()));
+            world.run_ms(300);
+        }
+        let kinds = alarms(&world, Side::A);
+        assert!(
+            kinds.contains(&AlarmKind::Mismatch),
+            "seed {seed}: {kinds:?}"
+        );
+        assert!(
+            world.open() && world.book.discarded == discarded,
+            "seed {seed}"
+        );
+        world.kme.differs = false;
+        world.run_ms(1000);
+        for _ in 0..8 {
+            let rekey = Command::Rekey {
+                channel: World::channel(1),
+            };
+            assert_eq!(world.command(Side::A, rekey), Ok(()));
+            world.run_ms(300);
+        }
+        assert_eq!(alarms(&world, Side::A), [], "seed {seed}");
+        assert_eq!(world.book.lost(Side::A), 0, "seed {seed}");
     }
 }
