@@ -13,11 +13,7 @@
 //! What differs from the demo with root, and is said so: nobody answers, so there are no round trips;
 //! the line is in memory, so no attacker can touch it and no capture shows it.
 
-use std::{
-    collections::BTreeSet,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use super::{
     pcap::{self, Writer},
@@ -45,9 +41,10 @@ pub(crate) fn run(quick: bool, binary: Option<&Path>) -> Done {
     ui::note(
         "no namespaces: no round trips, no attack on the line and no capture of it; as root there are",
     );
-    let plan = phases::plan(quick, Place::Memory);
+    let place = Place::memory()?;
+    let plan = phases::plan(quick, place);
     let stretches: Vec<Duration> = plan.iter().map(|phase| phase.time).collect();
-    let mut stage = Stage::build(Place::Memory, binary, |folder| feed(folder, &stretches))?;
+    let mut stage = Stage::build(place, binary, |folder| feed(folder, &stretches))?;
     let rows = phases::walk(&mut stage, &plan);
     stage.view.finish();
     let rows = rows?;
@@ -99,7 +96,7 @@ fn split(frames: impl Iterator<Item = Vec<u8>>) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) 
     (a, b)
 }
 
-fn lay_out(path: &PathBuf, frames: &[Vec<u8>], stretches: &[Duration]) -> std::io::Result<()> {
+fn lay_out(path: &Path, frames: &[Vec<u8>], stretches: &[Duration]) -> std::io::Result<()> {
     let mut writer = Writer::create(path, 1 << 14)?;
     let step = Duration::from_secs(1) / FRAMES_PER_SECOND;
     let mut turn = frames.iter().cycle();

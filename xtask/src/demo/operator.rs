@@ -3,7 +3,7 @@
 //! Commands to the network go to the controller; the state that is counted is asked of each node
 //! itself, because the controller's picture is a moment old.
 
-use std::{path::PathBuf, process::Command};
+use std::{path::PathBuf, process::Command, thread};
 
 use super::state::Node;
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
         programs,
     },
     proc,
-    ui::{Context, Done},
+    ui::{Context, Done, Failure},
 };
 
 /// An operator with the lab's certificates.
@@ -37,8 +37,19 @@ impl Operator {
         command
     }
 
+    /// What both nodes say of themselves, asked at once.
+    pub(crate) fn nodes(&self) -> Done<(Node, Node)> {
+        let (a, b) = thread::scope(|scope| {
+            let a = scope.spawn(|| self.node(Site::A));
+            let b = self.node(Site::B);
+            (a.join(), b)
+        });
+        let a = a.map_err(|_| Failure::new("asking node-a panicked"))?;
+        Ok((a?, b?))
+    }
+
     /// What a node says of itself.
-    pub(crate) fn node(&self, site: Site) -> Done<Node> {
+    fn node(&self, site: Site) -> Done<Node> {
         let mut command = self.qloak();
         let door = format!("{}=https://{}", site.node(), site.node_door(self.place));
         command.args(["status", "--node", &door, "--json"]);

@@ -1,5 +1,5 @@
-//! Capture files in their oldest form (magic a1b2c3d4, link type Ethernet, microseconds): written by
-//! the demo's recorder, read to feed client ports where there is no root.
+//! Capture files in their oldest form, little-endian, link type Ethernet: written by the demo's
+//! recorder in microseconds, read in those or in nanoseconds (magic a1b23c4d).
 
 use std::{
     fs::File,
@@ -9,6 +9,7 @@ use std::{
 };
 
 const MAGIC: u32 = 0xA1B2_C3D4;
+const MAGIC_NANOSECONDS: u32 = 0xA1B2_3C4D;
 const ETHERNET: u32 = 1;
 const FILE_HEADER_OCTETS: usize = 24;
 const RECORD_HEADER_OCTETS: usize = 16;
@@ -79,14 +80,18 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<(Duration, Vec<u8>)>> {
 }
 
 fn parse(octets: &[u8]) -> Option<Vec<(Duration, Vec<u8>)>> {
-    if word(octets, 0)? != MAGIC || word(octets, 20)? != ETHERNET {
+    let fraction = match word(octets, 0)? {
+        MAGIC => Duration::from_micros(1),
+        MAGIC_NANOSECONDS => Duration::from_nanos(1),
+        _ => return None,
+    };
+    if word(octets, 20)? != ETHERNET {
         return None;
     }
     let mut frames = Vec::new();
     let mut at = FILE_HEADER_OCTETS;
     while at < octets.len() {
-        let time = Duration::from_secs(word(octets, at)?.into())
-            + Duration::from_micros(word(octets, at + 4)?.into());
+        let time = Duration::from_secs(word(octets, at)?.into()) + fraction * word(octets, at + 4)?;
         let kept = word(octets, at + 8)? as usize;
         if kept > FRAME_OCTETS_MAX {
             return None;
@@ -118,6 +123,21 @@ mod tests {
         writer.finish().expect("flushed");
         let frames = read(&path).expect("read");
         assert_eq!(frames, [(time, vec![7; 20]), (time, vec![9; 64])]);
+    }
+
+    #[test]
+    fn nanoseconds_are_read() {
+        let mut octets = vec![0; 24];
+        octets[..4].copy_from_slice(&MAGIC_NANOSECONDS.to_le_bytes());
+        octets[20..].copy_from_slice(&ETHERNET.to_le_bytes());
+        for number in [7u32, 9, 2, 2] {
+            octets.extend(number.to_le_bytes());
+        }
+        octets.extend([1, 2]);
+        assert_eq!(
+            parse(&octets),
+            Some(vec![(Duration::new(7, 9), vec![1, 2])])
+        );
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl Stage {
                 network::up(&lock)?;
                 Some(Network { lock, keep: false })
             }
-            Place::Memory => None,
+            Place::Memory { .. } => None,
         };
         let folder = run_folder()?;
         prepare(&folder)?;
@@ -147,7 +147,7 @@ impl Stage {
                 })
                 .collect(),
             // Both in one process: a wire in memory does not leave it.
-            Place::Memory => {
+            Place::Memory { .. } => {
                 let mut both = program("nodes", None).argument("node");
                 for site in Site::BOTH {
                     both = both
@@ -259,7 +259,7 @@ impl Stage {
     /// Both nodes as they are now.
     pub(crate) fn look(&mut self) -> Done<(Node, Node)> {
         self.check()?;
-        let (a, b) = (self.operator.node(Site::A)?, self.operator.node(Site::B)?);
+        let (a, b) = self.operator.nodes()?;
         self.view.update(&a, &b);
         Ok((a, b))
     }

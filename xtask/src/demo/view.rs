@@ -100,9 +100,11 @@ impl View {
             }
             None if self.last_plain.is_none_or(|at| at.elapsed() > PLAIN_EVERY) => {
                 self.last_plain = Some(Instant::now());
-                for line in lines {
-                    ui::line(format!("          {line}"));
-                }
+                let gbps: f64 = rates.iter().sum();
+                ui::line(format!(
+                    "{DIM}          {}  {gbps:.3} Gb/s{DIM:#}",
+                    plain_line(a)
+                ));
             }
             None => {}
         }
@@ -195,6 +197,23 @@ fn channel_line(a: &Channel, b: &Channel, gbps: f64) -> String {
         end(b),
         a.rekeys + b.rekeys
     )
+}
+
+/// All channels of one node, short.
+fn plain_line(node: &Node) -> String {
+    let channel = |channel: &Channel| {
+        let sa = channel.outbound.encoding.as_ref();
+        let sa = sa.map_or_else(
+            || "no key".to_owned(),
+            |sa| format!("{} AN{}", sa.suite, sa.an),
+        );
+        format!("{} {} {sa}", channel.name, channel.status)
+    };
+    node.channels
+        .iter()
+        .map(channel)
+        .collect::<Vec<_>>()
+        .join(" | ")
 }
 
 fn keys_line(a: &Node, b: &Node) -> String {

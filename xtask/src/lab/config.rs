@@ -3,10 +3,15 @@
 //! One description of a site gives the files of its node and its KMS. Where the pieces of the lab are
 //! (namespaces or one host) is decided by [`Place`]; everything else is equal in both.
 
-use std::{fmt::Write as _, fs, path::Path};
+use std::{
+    fmt::Write as _,
+    fs,
+    net::{Ipv4Addr, TcpListener},
+    path::Path,
+};
 
 use super::network::{CLIENT_PORTS, LINE_MTU, Space};
-use crate::ui::{Context, Done};
+use crate::ui::{Context, Done, Failure};
 
 /// The line port's address of node A.
 pub(crate) const ADDRESS_A: &str = "02:51:4c:00:00:0a";
@@ -32,7 +37,23 @@ pub(crate) enum Place {
     /// In namespaces: TAP client ports, a veth line, a management network.
     Namespaces,
     /// On the loopback of one host without root: client ports fed from captures, a line in memory.
-    Memory,
+    /// The doors listen on five ports from `door` on.
+    Memory { door: u16 },
+}
+
+impl Place {
+    /// In memory, with doors that nobody else holds now.
+    pub(crate) fn memory() -> Done<Self> {
+        const DOORS: u16 = 5;
+        let free = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
+        (17_100..17_900)
+            .step_by(10)
+            .find(|door| (*door..door + DOORS).all(free))
+            .map(|door| Self::Memory { door })
+            .ok_or_else(|| {
+                Failure::new("no five ports in a row are free between 17100 and 17900 of 127.0.0.1")
+            })
+    }
 }
 
 /// One of the two ends.
@@ -95,38 +116,32 @@ impl Site {
         }
     }
 
-    fn ip(self, place: Place) -> &'static str {
-        match (place, self) {
-            (Place::Memory, _) => "127.0.0.1",
-            (Place::Namespaces, Self::A) => "10.78.0.1",
-            (Place::Namespaces, Self::B) => "10.78.0.2",
-        }
-    }
-
     /// Where the node's management door listens.
     pub(crate) fn node_door(self, place: Place) -> String {
-        format!(
-            "{}:{}",
-            self.ip(place),
-            if self == Self::A { 7443 } else { 7444 }
-        )
+        match (place, self) {
+            (Place::Namespaces, Self::A) => "10.78.0.1:7443".into(),
+            (Place::Namespaces, Self::B) => "10.78.0.2:7443".into(),
+            (Place::Memory { door }, Self::A) => format!("127.0.0.1:{door}"),
+            (Place::Memory { door }, Self::B) => format!("127.0.0.1:{}", door + 1),
+        }
     }
 
     /// Where the KMS's door listens.
     pub(crate) fn kms_door(self, place: Place) -> String {
-        format!(
-            "{}:{}",
-            self.ip(place),
-            if self == Self::A { 7101 } else { 7102 }
-        )
+        match (place, self) {
+            (Place::Namespaces, Self::A) => "10.78.0.1:7101".into(),
+            (Place::Namespaces, Self::B) => "10.78.0.2:7101".into(),
+            (Place::Memory { door }, Self::A) => format!("127.0.0.1:{}", door + 2),
+            (Place::Memory { door }, Self::B) => format!("127.0.0.1:{}", door + 3),
+        }
     }
 }
 
 /// Where the controller's north door listens.
-pub(crate) fn controller_door(place: Place) -> &'static str {
+pub(crate) fn controller_door(place: Place) -> String {
     match place {
-        Place::Namespaces => "10.78.0.10:9443",
-        Place::Memory => "127.0.0.1:9443",
+        Place::Namespaces => "10.78.0.10:9443".into(),
+        Place::Memory { door } => format!("127.0.0.1:{}", door + 4),
     }
 }
 
@@ -134,7 +149,7 @@ pub(crate) fn controller_door(place: Place) -> &'static str {
 pub(crate) fn hosts(place: Place) -> &'static [&'static str] {
     match place {
         Place::Namespaces => &["10.78.0.1", "10.78.0.2", "10.78.0.10", "127.0.0.1"],
-        Place::Memory => &["127.0.0.1"],
+        Place::Memory { .. } => &["127.0.0.1"],
     }
 }
 
@@ -158,7 +173,7 @@ fn node(site: Site, place: Place) -> String {
             "{{ kind = \"af-packet\", interface = \"line-{}\" }}",
             site.letter()
         ),
-        Place::Memory => format!(
+        Place::Memory { .. } => format!(
             "{{ kind = \"memory\", wire = \"line\", end = \"{}\" }}",
             site.letter()
         ),
@@ -179,13 +194,13 @@ fn node(site: Site, place: Place) -> String {
                 "{{ kind = \"tap\", interface = \"c{port}\", namespace = \"{}\", mtu = 1500 }}",
                 site.hosts().name()
             ),
-            // What comes out is kept for one port only, to be compared; the others are only counted.
-            Place::Memory => format!(
-                "{{ kind = \"pcap\", read = \"from-{letter}.pcap\", {write}pace = \"captured\" }}",
+            // What comes out is kept for one port only, to be compared; of the others it is only counted.
+            Place::Memory { .. } => format!(
+                "{{ kind = \"pcap\", read = \"from-{letter}.pcap\", write = \"{write}\", pace = \"captured\" }}",
                 letter = site.letter(),
                 write = match port {
-                    1 => format!("write = \"out-{}-1.pcap\", ", site.letter()),
-                    _ => String::new(),
+                    1 => format!("out-{}-1.pcap", site.letter()),
+                    _ => "/dev/null".to_owned(),
                 },
             ),
         };

@@ -44,9 +44,9 @@ const SNAP_OCTETS: usize = 192;
 /// Frames of each channel, and announces, that are kept to be injected later.
 const KEPT_FRAMES_MAX: usize = 32;
 
-/// How far ahead of the newest PN a made-up frame claims to be: a frame that the replay check must
-/// let through to the ICV.
-const PN_AHEAD: u32 = 400;
+/// How far ahead of the newest PN that was seen a made-up frame claims to be: a frame that the replay
+/// check must let through to the ICV, though half a second of frames may have passed since.
+const PN_AHEAD: u32 = 1_000_000;
 
 /// Where and what.
 #[derive(clap::Args)]
