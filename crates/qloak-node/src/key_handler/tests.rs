@@ -75,7 +75,8 @@ fn kinds(handler: &KeyHandler, now_ns: u64) -> Vec<AlarmKind> {
 #[test]
 fn a_configuration_that_contradicts_itself_is_refused() {
     assert_eq!(refused(|_| {}), None);
-    let cases: [(fn(&mut KeyHandlerConfig), &str); 6] = [
+    type Change = fn(&mut KeyHandlerConfig);
+    let cases: [(Change, &str); 6] = [
         (
             |c| c.ram_slots = 7,
             "the key RAM has 8 to 65536 slots; 7 were asked for",

@@ -1,5 +1,6 @@
 //! Key agreement from a seed: what must hold on a good line, a bad line and a hostile one.
-//! A failure names its seed; `SEED=n cargo test -p qloak-sim` runs that seed alone.
+//! A failure names its seed; `SEED=n cargo test -p qloak-sim` runs that seed alone,
+//! `SEEDS=1000` the first thousand.
 
 mod bad_line;
 mod commands;
@@ -12,12 +13,10 @@ use qloak_cipher::suite::Suite;
 use qloak_sim::{Side, World};
 
 fn seeds(count: u64) -> Vec<u64> {
-    match std::env::var("SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok())
-    {
-        Some(seed) => vec![seed],
-        None => (1..=count).collect(),
+    let number = |name| std::env::var(name).ok()?.parse().ok();
+    match (number("SEED"), number("SEEDS")) {
+        (Some(seed), _) => vec![seed],
+        (None, more) => (1..=more.unwrap_or(count)).collect(),
     }
 }
 
