@@ -12,9 +12,9 @@ pub const FRAME_OCTETS_MAX: usize = 16_022;
 /// Name of an interface: IFNAMSIZ less its closing zero.
 pub const INTERFACE_OCTETS_MAX: usize = 15;
 
-/// Frames that a memory wire holds each way unless told otherwise: some ten batches, so that one
-/// thread may be off its core for a moment while the other goes on.
-pub const MEMORY_FRAMES: usize = 1024;
+/// Frames that a memory wire holds each way unless told otherwise: more than 100 ms at the rates of a
+/// demonstration, so that a thread may be off its core for a while and no frame is lost.
+pub const MEMORY_FRAMES: usize = 4096;
 
 /// Bounds of the same: at least one frame, at most a gigabyte of the longest.
 pub const MEMORY_FRAMES_RANGE: RangeInclusive<usize> = 1..=65_536;

@@ -127,19 +127,24 @@ impl Error {
         match self {
             Self::Usage(_) | Self::NotSet { .. } => 2,
             Self::File { .. } | Self::Pki(_) | Self::Offline(_) => 3,
-            Self::Node(qloak_node::Error::Config(_)) => 3,
-            Self::Kms(qloak_kms::Error::Config(_)) => 3,
-            Self::Door(error) => match error {
-                DoorError::File { .. }
-                | DoorError::NotPem { .. }
-                | DoorError::KeyMismatch { .. }
-                | DoorError::OutOfTime { .. }
-                | DoorError::Setup { .. } => 3,
-                DoorError::Url { .. } => 2,
-                _ => 4,
-            },
             Self::Unknown { .. } | Self::Refused { .. } => 5,
-            Self::Node(_) | Self::Kms(_) | Self::Controller(_) | Self::System { .. } => 1,
+            Self::Door(error) => door_code(error),
+            Self::Node(error) => match error {
+                qloak_node::Error::Config(_) => 3,
+                qloak_node::Error::Door(error) => door_code(error),
+                _ => 1,
+            },
+            Self::Kms(error) => match error {
+                qloak_kms::Error::Config(_) => 3,
+                qloak_kms::Error::Door(error) => door_code(error),
+                _ => 1,
+            },
+            Self::Controller(error) => match error {
+                qloak_controller::Error::Config { .. } => 3,
+                qloak_controller::Error::Door(error) => door_code(error),
+                _ => 1,
+            },
+            Self::System { .. } => 1,
         }
     }
 
@@ -154,6 +159,20 @@ impl Error {
             anstream::eprintln!("{red}error:{red:#} {self}");
         }
         ExitCode::from(self.code())
+    }
+}
+
+fn door_code(error: &DoorError) -> u8 {
+    match error {
+        DoorError::File { .. }
+        | DoorError::NotPem { .. }
+        | DoorError::KeyMismatch { .. }
+        | DoorError::OutOfTime { .. }
+        | DoorError::Setup { .. } => 3,
+        DoorError::Url { .. } => 2,
+        // An address that cannot be listened on is a fault of this machine.
+        DoorError::Listen { .. } => 1,
+        _ => 4,
     }
 }
 
