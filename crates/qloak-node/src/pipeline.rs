@@ -26,7 +26,7 @@ const NAP: Duration = Duration::from_millis(1);
 const SHORT_NAP: Duration = Duration::from_micros(100);
 
 /// How long a batch may wait for room in a port before what is left of it is dropped and counted.
-const PATIENCE: Duration = Duration::from_millis(200);
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How often news of channels go out.
 const CHANNEL_NEWS_NS: u64 = 1_000_000;
