@@ -11,11 +11,12 @@
 //! ```
 //!
 //! What differs from the demo with root, and is said so: nobody answers, so there are no round trips;
-//! the line is in memory, so no attacker can touch it and no capture shows it.
+//! the line is in memory, so the attack is made on a capture file instead ([`super::offline`]).
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use super::{
+    offline,
     pcap::{self, Writer},
     phases, report,
     stage::Stage,
@@ -50,9 +51,11 @@ pub(crate) fn run(quick: bool, binary: Option<&Path>) -> Done {
     let rows = rows?;
     let mut good = report::show(&rows);
     let folder = stage.folder().to_owned();
+    let binary = stage.operator.binary.clone();
     drop(stage);
     good &= compare(&folder, "from-a.pcap", "out-b-1.pcap")?;
     good &= compare(&folder, "from-b.pcap", "out-a-1.pcap")?;
+    offline::run(&binary, &folder)?;
     ui::line(format!("logs and configuration: {}", folder.display()));
     if good {
         Ok(())

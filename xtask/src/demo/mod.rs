@@ -7,6 +7,7 @@
 
 mod count;
 mod memory;
+mod offline;
 pub(crate) mod operator;
 mod outside;
 pub(crate) mod parts;

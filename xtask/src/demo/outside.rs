@@ -16,28 +16,20 @@ struct Sc {
     ans: Vec<String>,
 }
 
-/// Opens the record in tshark; what it sees in words, or why that is not MACsec.
+/// How many MACsec frames of an SC tshark sees in a record.
+pub(crate) fn count(record: &Path, address: &str, port: u16) -> Done<u64> {
+    match see(record)?.get(&(address.to_owned(), port)) {
+        Some(sc) => Ok(sc.frames),
+        None => Err(Failure::new(format!(
+            "tshark sees no MACsec frame in {}",
+            record.display()
+        ))),
+    }
+}
+
+/// Opens the record of the lab's line in tshark; what it sees in words, or why that is not MACsec.
 pub(crate) fn look(record: &Path) -> Done<Vec<String>> {
-    let Some(tshark) = tree::program("tshark") else {
-        return Err(Failure::new("tshark is absent: cargo xtask setup"));
-    };
-    let mut command = Command::new(tshark);
-    command.arg("-r").arg(record).args([
-        "-Y",
-        "macsec",
-        "-T",
-        "fields",
-        "-e",
-        "macsec.SCI.system_identifier",
-        "-e",
-        "macsec.SCI.port_identifier",
-        "-e",
-        "macsec.AN",
-        "-e",
-        "macsec.PN",
-    ]);
-    let text = proc::output(&mut command)?;
-    let seen = parse(&text);
+    let seen = see(record)?;
     let mut words = Vec::new();
     for (number, name, carriage, ..) in CHANNELS {
         for address in [ADDRESS_A, ADDRESS_B] {
@@ -55,6 +47,26 @@ pub(crate) fn look(record: &Path) -> Done<Vec<String>> {
         }
     }
     Ok(words)
+}
+
+fn see(record: &Path) -> Done<BTreeMap<(String, u16), Sc>> {
+    let Some(tshark) = tree::program("tshark") else {
+        return Err(Failure::new("tshark is absent: cargo xtask setup"));
+    };
+    let mut command = Command::new(tshark);
+    command.arg("-r").arg(record).args([
+        "-Y",
+        "macsec",
+        "-T",
+        "fields",
+        "-e",
+        "macsec.SCI.system_identifier",
+        "-e",
+        "macsec.SCI.port_identifier",
+        "-e",
+        "macsec.AN",
+    ]);
+    proc::output(&mut command).map(|text| parse(&text))
 }
 
 fn parse(text: &str) -> BTreeMap<(String, u16), Sc> {

@@ -112,13 +112,17 @@ fn walk_one(stage: &mut Stage, phase: &Phase) -> Done<Row> {
     stage.watch(Duration::from_millis(700))?;
     act(stage, phase, &mut seen)?;
     let ended = traffic.finish(stage, phase, begin)?;
-    let time = begin.elapsed();
+    // Captured traffic flows as long as it was laid out for, whatever we did meanwhile.
+    let time = match stage.place {
+        Place::Namespaces => ended.time,
+        Place::Memory { .. } => phase.time,
+    };
     seen.faults
         .extend(ended.tcp.into_iter().map(|text| format!("TCP: {text}")));
     let after = snapshot(stage)?;
     let mut row = Row {
         title: phase.title.clone(),
-        time: time.min(phase.time),
+        time,
         round_trips: ended.round_trips,
         change_ms: seen.change_ms,
         faults: seen.faults,
@@ -159,6 +163,7 @@ enum Traffic {
 /// What the traffic says at its end.
 #[derive(Default)]
 struct Ended {
+    time: Duration,
     tcp: Vec<String>,
     round_trips: RoundTrips,
 }
@@ -210,6 +215,7 @@ impl Traffic {
             stage.watch(Duration::from_millis(200))?;
         };
         let mut ended = Ended {
+            time: begin.elapsed(),
             tcp: sent.faults,
             ..Ended::default()
         };

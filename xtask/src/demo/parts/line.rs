@@ -219,7 +219,7 @@ impl Kept {
 }
 
 /// The frame with a PN of the near future and one bit of its secure data changed.
-fn changed(frame: &[u8], turn: usize) -> Vec<u8> {
+pub(crate) fn changed(frame: &[u8], turn: usize) -> Vec<u8> {
     let mut frame = frame.to_vec();
     if let Some(pn) = frame.get_mut(PN_AT..SCI_AT) {
         let number = pn

@@ -30,7 +30,7 @@ enum Part {
     Client(client::ClientArguments),
 }
 
-pub(crate) use line::Injected;
+pub(crate) use line::{Injected, changed};
 pub(crate) use traffic::Sent;
 
 /// Runs a part.
