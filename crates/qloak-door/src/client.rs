@@ -243,7 +243,9 @@ impl Client {
     fn failed(&self, url: &str, error: &reqwest::Error) -> DoorError {
         let url = url.to_owned();
         let (tls, words) = causes(error);
-        if let Some(error) = tls {
+        // Once a connection stands, only a fault of certificates says that no handler was reached: in
+        // TLS 1.3 the server judges ours after the client may have begun to send.
+        if let Some(error) = tls.filter(|tls| error.is_connect() || about_certificates(tls)) {
             return blame(url, &error);
         }
         if error.is_connect() {
@@ -286,6 +288,25 @@ fn causes(error: &reqwest::Error) -> (Option<rustls::Error>, String) {
         };
     }
     (None, words)
+}
+
+fn about_certificates(error: &rustls::Error) -> bool {
+    use rustls::{AlertDescription as Alert, Error};
+    matches!(
+        error,
+        Error::InvalidCertificate(_)
+            | Error::AlertReceived(
+                Alert::CertificateRequired
+                    | Alert::UnknownCA
+                    | Alert::BadCertificate
+                    | Alert::CertificateExpired
+                    | Alert::CertificateRevoked
+                    | Alert::CertificateUnknown
+                    | Alert::UnsupportedCertificate
+                    | Alert::AccessDenied
+                    | Alert::DecryptError
+            )
+    )
 }
 
 /// rustls says precisely what happened; an operator wants to know at which end and what to do.

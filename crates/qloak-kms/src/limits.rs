@@ -17,8 +17,9 @@ pub const KEY_BITS: RangeInclusive<u32> = 64..=1024;
 /// Keys in one request: what a key container can hold.
 pub const KEYS_PER_REQUEST: RangeInclusive<u32> = 1..=1024;
 
-/// Keys kept ready for each end of a link. Each costs about 200 octets of disk.
-pub const STORE: RangeInclusive<u64> = 16..=1 << 20;
+/// Keys kept ready for each end of a link. Each costs about 300 octets of disk, and counting the stock
+/// walks an index of it: 65536 are some milliseconds, and three hours of the best link's keys.
+pub const STORE: RangeInclusive<u64> = 16..=1 << 16;
 
 /// Additional SAEs in one request, the bound of `qloak_keys::limits::ADDITIONAL_SAES_MAX`.
 pub const ADDITIONAL_SAES: RangeInclusive<u32> = 0..=64;

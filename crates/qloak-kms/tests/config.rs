@@ -104,7 +104,7 @@ fn faults_name_line_key_and_what_is_allowed() {
         (
             "store_max = 4096",
             "store_max = -1",
-            &["`keys.store_max`", "16 to 1048576"],
+            &["`keys.store_max`", "16 to 65536"],
         ),
         (
             "additional_saes_max = 8",

@@ -28,7 +28,8 @@ CREATE TABLE block (
     key_id    BLOB,
     position  INTEGER                     -- place within the key
 ) STRICT;
-CREATE INDEX block_stock ON block (link, owner, confirmed, key_id);
+-- Holds all that a count of the stock looks at.
+CREATE INDEX block_stock ON block (link, owner, confirmed, key_id, octets);
 CREATE INDEX block_of_key ON block (key_id) WHERE key_id IS NOT NULL;
 CREATE INDEX block_pending ON block (link, batch) WHERE confirmed = 0;
 
