@@ -89,7 +89,7 @@ pub(crate) fn plan(quick: bool, place: Place) -> Vec<Phase> {
         phase("key supply cut", Act::Cut, s(14, 10)),
     ];
     if place == Place::Namespaces {
-        plan.push(phase("attack on the line", Act::Attack, s(6, 3)));
+        plan.push(phase("attack", Act::Attack, s(6, 3)));
     }
     plan
 }
@@ -436,12 +436,6 @@ fn judge(row: &mut Row, act: Act, before: &Snapshot, after: &Snapshot) {
     {
         fault(format!(
             "{rekeys} rekeys were counted, {times} of each channel were asked for"
-        ));
-    }
-    if row.count.tcp_again > 0 && !closes {
-        row.notes.push(format!(
-            "{} TCP segments were sent again, for being late",
-            row.count.tcp_again
         ));
     }
 }

@@ -31,22 +31,21 @@ pub(crate) fn show(rows: &[Row]) -> bool {
     let mut table = Table::new();
     table.load_style(UTF8_BORDERS_ONLY);
     table.set_header([
-        "phase",
-        "frames in",
-        "out",
-        "lost",
-        "refused",
-        "Gb/s",
-        "ping p50",
-        "p99",
-        "rekeys",
-        "old suite ended",
-        "verdict",
+        "\nphase",
+        "frames\nin",
+        "\nout",
+        "\nlost",
+        "\nrefused",
+        "\nGb/s",
+        "ping, ms\np50",
+        "\np99",
+        "\nrekeys",
+        "old suite\nended, ms",
+        "\nverdict",
     ]);
     for row in rows {
         let good = row.faults.is_empty();
-        let ms =
-            |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.2} ms"));
+        let ms = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.2}"));
         let number = |value: u64| Cell::new(value).set_alignment(CellAlignment::Right);
         let text = |value: String| Cell::new(value).set_alignment(CellAlignment::Right);
         let lost = number(row.count.lost);
@@ -72,7 +71,14 @@ pub(crate) fn show(rows: &[Row]) -> bool {
             },
         ]);
     }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 1));
+    }
     anstream::println!("{table}");
+    ui::line(
+        "refused: frames that met a closed channel, as they must. old suite ended: from the command to the\n\
+         last frame under the old suite, the slowest channel and way. Gb/s: client frames, both ways.",
+    );
     for row in rows {
         for note in &row.notes {
             ui::line(format!("{}: {note}", row.title));
@@ -82,6 +88,12 @@ pub(crate) fn show(rows: &[Row]) -> bool {
         for fault in &row.faults {
             anstream::println!("{BAD}failed{BAD:#} {}: {fault}", row.title);
         }
+    }
+    let again: u64 = rows.iter().map(|row| row.count.tcp_again).sum();
+    if again > 0 {
+        ui::line(format!(
+            "TCP sent {again} segments again because an answer was late"
+        ));
     }
     let sum = |of: fn(&Count) -> u64| rows.iter().map(|row| of(&row.count)).sum::<u64>();
     let (taken, delivered, lost) = (sum(|c| c.taken), sum(|c| c.delivered), sum(|c| c.lost));

@@ -87,7 +87,6 @@ pub(crate) struct KeyHandler {
     pub(crate) outbound_keys: u32,
     pub(crate) inbound_keys: u32,
     pub(crate) kme_reachable: bool,
-    pub(crate) kme_requests: u64,
     pub(crate) forged: u64,
     pub(crate) replayed: u64,
 }

@@ -160,12 +160,12 @@ impl Live {
             }
             bar
         };
-        let head = line("{spinner:.cyan} {msg}  {elapsed:.dim}");
+        let head = line("{spinner:.cyan} {elapsed:>4.dim} {wide_msg}");
         head.enable_steady_tick(Duration::from_millis(120));
         Self {
-            channels: CHANNELS.iter().map(|_| line("  {msg}")).collect(),
-            keys: line("  {msg}"),
-            alarms: line("  {msg}"),
+            channels: CHANNELS.iter().map(|_| line("  {wide_msg}")).collect(),
+            keys: line("  {wide_msg}"),
+            alarms: line("  {wide_msg}"),
             head,
             all,
         }
@@ -173,12 +173,6 @@ impl Live {
 }
 
 fn channel_line(a: &Channel, b: &Channel, gbps: f64) -> String {
-    let end = |channel: &Channel| {
-        channel.outbound.encoding.as_ref().map_or_else(
-            || "no key".to_owned(),
-            |sa| format!("{} AN{}", sa.suite, sa.an),
-        )
-    };
     let style = match (a.status.as_str(), b.status.as_str()) {
         ("open", "open") => GOOD,
         ("closed", _) | (_, "closed") => BAD,
@@ -189,26 +183,31 @@ fn channel_line(a: &Channel, b: &Channel, gbps: f64) -> String {
     } else {
         format!("{}/{}", a.status, b.status)
     };
+    let (outbound, inbound) = (encoding(a), encoding(b));
+    let suites = if outbound == inbound {
+        outbound
+    } else {
+        format!("{outbound} | {inbound}")
+    };
     format!(
-        "{:<9} {style}{status:<8}{style:#} {:>7.3} Gb/s  a to b {:<23} b to a {:<23} rekeys {}",
+        "{:<9} {style}{status:<8}{style:#} {gbps:>6.3} Gb/s  {:>3} rekeys  {suites}",
         a.name,
-        gbps,
-        end(a),
-        end(b),
         a.rekeys + b.rekeys
+    )
+}
+
+fn encoding(channel: &Channel) -> String {
+    let sa = channel.outbound.encoding.as_ref();
+    sa.map_or_else(
+        || "no key".to_owned(),
+        |sa| format!("{} AN{}", sa.suite, sa.an),
     )
 }
 
 /// All channels of one node, short.
 fn plain_line(node: &Node) -> String {
-    let channel = |channel: &Channel| {
-        let sa = channel.outbound.encoding.as_ref();
-        let sa = sa.map_or_else(
-            || "no key".to_owned(),
-            |sa| format!("{} AN{}", sa.suite, sa.an),
-        );
-        format!("{} {} {sa}", channel.name, channel.status)
-    };
+    let channel =
+        |channel: &Channel| format!("{} {} {}", channel.name, channel.status, encoding(channel));
     node.channels
         .iter()
         .map(channel)
@@ -219,17 +218,14 @@ fn plain_line(node: &Node) -> String {
 fn keys_line(a: &Node, b: &Node) -> String {
     let node = |node: &Node| {
         let keys = &node.key_handler;
+        let kms = if keys.kme_reachable {
+            ""
+        } else {
+            ", KMS silent"
+        };
         format!(
-            "{}: {} keys out, {} in, {} requests{}",
-            node.node,
-            keys.outbound_keys,
-            keys.inbound_keys,
-            keys.kme_requests,
-            if keys.kme_reachable {
-                ""
-            } else {
-                ", KMS unreachable"
-            }
+            "{} {}+{} keys ready{kms}",
+            node.node, keys.outbound_keys, keys.inbound_keys
         )
     };
     format!("{DIM}{}   {}{DIM:#}", node(a), node(b))
