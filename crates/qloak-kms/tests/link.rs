@@ -232,7 +232,7 @@ async fn metrics_are_prometheus_text_without_keys() {
     for line in [
         "qloak_kms_etsi014_requests_total{endpoint=\"enc_keys\",status=\"200\"} 1",
         "qloak_kms_etsi014_requests_total{endpoint=\"status\",status=\"400\"} 1",
-        "qloak_kms_keys_delivered_total{side=\"master\"} 2",
+        "qloak_kms_keys_delivered_total{side=\"initiator\"} 2",
         "qloak_kms_link_up{link=\"metro\",source=\"emulated\"} 1",
         "# EOF",
     ] {

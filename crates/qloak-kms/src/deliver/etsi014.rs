@@ -245,7 +245,7 @@ async fn enc_keys(
     )
     .await
     .map_err(|NoKeys(why)| Refusal::NoKeys(why))?;
-    kms.metrics.delivered("master", reserved.len() as u64);
+    kms.metrics.delivered("initiator", reserved.len() as u64);
     Ok(etsi014::write_container(
         reserved.iter().map(|key| (&key.recipe.key_id, &key.key)),
     ))
@@ -269,7 +269,7 @@ async fn dec_keys(
         LedgerError::NotFound => Refusal::Request(text::NOT_FOUND.to_owned()),
         other => ledger_failed(other),
     })?;
-    kms.metrics.delivered("slave", keys.len() as u64);
+    kms.metrics.delivered("target", keys.len() as u64);
     Ok(etsi014::write_container(keys.iter().map(
         |named| -> (&KeyId, &Key) { (&named.id, &named.key) },
     )))
