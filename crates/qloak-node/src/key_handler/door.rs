@@ -76,8 +76,8 @@ pub struct Timings {
     pub silent_alarm_ns: u64,
     /// Between two copies of a first announce (hello).
     pub hello_retry_ns: u64,
-    /// After this long without an answer from a peer that is there, a hello takes another key; doubled
-    /// each time.
+    /// After this long without an answer from a peer that is there, a hello takes another key; from the
+    /// fourth time on doubled each time.
     pub hello_renew_ns: u64,
     /// One hello of unknown origin may cost a KME request in this time (three at once).
     pub hello_token_ns: u64,

@@ -72,6 +72,8 @@ pub(in crate::key_handler) struct Outward {
     counter: u64,
     window: Window,
     since_ns: u64,
+    /// The target has shown that it listens: by an answer, or in its sync.
+    confirmed: bool,
 }
 
 /// An association in which this node is the target.
@@ -230,13 +232,23 @@ impl KeyHandler {
 
     /// The peer's sync says which of our associations it listens to.
     fn peer_hears(&mut self, tag: [u8; 8], actions: &mut Vec<Action>) {
-        let Some(outward) = &self.link.outward else {
+        let Some(outward) = &mut self.link.outward else {
             return;
         };
         if outward.keys.tag == tag {
+            outward.confirmed = true;
             self.link.renewals = 0;
-            return;
+        } else {
+            self.doubt(actions);
         }
+    }
+
+    /// The peer may listen to another association than we speak under, since its welcome crossed with
+    /// our next hello. If that lasts, we say hello once more; later and later, since each costs a key.
+    fn doubt(&mut self, actions: &mut Vec<Action>) {
+        let Some(outward) = &self.link.outward else {
+            return;
+        };
         let patience_ns = self.config.timings.ready_timeout_ns << self.link.renewals.min(6);
         if self.now_ns.saturating_sub(outward.since_ns) > patience_ns {
             self.link.renewals += 1;
@@ -267,6 +279,8 @@ impl KeyHandler {
             self.link.replayed += 1;
             return;
         }
+        outward.confirmed = true;
+        self.link.renewals = 0;
         self.heard();
         match received.body {
             Body::Ready(ready) => self.ready(&ready, actions),
@@ -322,6 +336,9 @@ impl KeyHandler {
 
     /// Time for a hello or a sync?
     pub(in crate::key_handler) fn drive_link(&mut self, actions: &mut Vec<Action>) {
+        if self.link.outward.as_ref().is_some_and(|o| !o.confirmed) {
+            self.doubt(actions);
+        }
         if self.link.outward.is_some() {
             if self.now_ns >= self.link.sync_at_ns {
                 self.sync(actions);

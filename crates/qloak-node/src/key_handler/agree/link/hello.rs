@@ -159,6 +159,7 @@ impl KeyHandler {
             counter: 0,
             window: Window::default(),
             since_ns: self.now_ns,
+            confirmed: false,
         });
         // At once, since only a message under the new keys makes the target listen to us.
         self.link.sync_at_ns = self.now_ns;
@@ -168,7 +169,8 @@ impl KeyHandler {
 
     pub(super) fn call(&mut self, actions: &mut Vec<Action>) {
         let timings = self.config.timings;
-        let patience_ns = timings.hello_renew_ns << self.link.hello_renewals.min(5);
+        let patience_ns =
+            timings.hello_renew_ns << self.link.hello_renewals.saturating_sub(3).min(5);
         let seen_ns = self.link.seen_ns;
         let in_vain = |calling: &Calling| {
             // A peer that is there and does not answer may be unable to fetch this very key.
