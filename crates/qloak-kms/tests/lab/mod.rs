@@ -99,7 +99,8 @@ impl Lab {
             running: [None, None],
             clients: Mutex::default(),
         };
-        for end in [A, B] {
+        // Bob first: alice asks a peer that does not answer only once a second.
+        for end in [B, A] {
             lab.run_with(end, keys).await;
         }
         lab
