@@ -89,7 +89,8 @@ pub(crate) fn show(rows: &[Row]) -> bool {
             anstream::println!("{BAD}failed{BAD:#} {}: {fault}", row.title);
         }
     }
-    let again: u64 = rows.iter().map(|row| row.count.tcp_again).sum();
+    let open = rows.iter().filter(|row| row.count.refused == 0);
+    let again: u64 = open.map(|row| row.count.tcp_again).sum();
     if again > 0 {
         ui::line(format!(
             "TCP sent {again} segments again because an answer was late"

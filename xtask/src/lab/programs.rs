@@ -139,7 +139,8 @@ impl Part {
     ) -> Done<Self> {
         let log = folder.join(format!("{name}.log"));
         let errors = File::create(&log).cannot(format_args!("write {}", log.display()))?;
-        let own = std::env::current_exe().cannot("find the path of xtask")?;
+        // Not its path: cargo may have put another binary there since we started.
+        let own = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
         let mut child = command(Some(space), &own)
             .arg("part")
             .args(arguments)
