@@ -25,7 +25,7 @@ pub struct Usage {
     pub key_id: KeyId,
     /// Frames protected.
     pub frames: u64,
-    /// Octets of secure data protected.
+    /// Octets of secure data protected; the rest of the limit too, once a frame did not fit it.
     pub octets: u64,
     /// When it first became the encoding SA, in the caller's nanoseconds.
     pub encode_since_ns: u64,
@@ -82,13 +82,19 @@ impl Usage {
         now_ns.saturating_sub(self.encode_since_ns) >= limits.seconds.saturating_mul(NS)
     }
 
-    /// Takes the next PN for a frame with so much secure data; `None` when a limit forbids it.
+    /// Takes the next PN for a frame with so much secure data; `None` when a limit forbids it. A frame
+    /// that does not fit the rest of the octets ends the SA, so that all see it spent: else it would
+    /// look open for ever and carry short frames alone.
     pub(crate) fn take_pn(&mut self, limits: &Limits, octets: usize) -> Option<u64> {
         //= IEEE 802.1AE-2018 10.5.2
         // A PN is used once; when the last is used the SA stops.
         let pn = self.next_pn;
         let total = self.octets.saturating_add(octets as u64);
-        if pn > self.pn_last || self.frames >= limits.frames || total > limits.octets {
+        if total > limits.octets {
+            self.octets = self.octets.max(limits.octets);
+            return None;
+        }
+        if pn > self.pn_last || self.frames >= limits.frames {
             return None;
         }
         self.next_pn = pn + 1;
@@ -144,9 +150,13 @@ mod tests {
     fn a_limit_refuses_the_frame_that_would_pass_it() {
         let mut sa = usage();
         assert_eq!(sa.take_pn(&LIMITS, 600), Some(1));
-        assert_eq!(sa.take_pn(&LIMITS, 401), None);
         assert_eq!(sa.take_pn(&LIMITS, 400), Some(2));
         assert_eq!(sa.take_pn(&LIMITS, 1), None);
+        let mut sa = usage();
+        assert_eq!(sa.take_pn(&LIMITS, 600), Some(1));
+        assert_eq!(sa.take_pn(&LIMITS, 401), None);
+        assert_eq!(sa.life(&LIMITS, 5 * NS), Life::Spent);
+        assert_eq!(sa.take_pn(&LIMITS, 400), None, "it is over for all");
         let mut sa = Usage {
             frames: 99,
             ..usage()

@@ -357,6 +357,10 @@ fn a_hard_limit_refuses_the_next_frame() {
     });
     assert_eq!(protect(&mut link, 0), (10, 0));
     assert_eq!(protect(&mut link, 0), (2, 8));
+    assert!(
+        !link.outbound.is_open(number(1), 0),
+        "87 are left, no frame fits"
+    );
 
     let mut link = limited(Limits {
         seconds: 5,
