@@ -201,6 +201,35 @@ mod tests {
     }
 
     #[test]
+    fn a_memory_wire_says_how_many_frames_it_holds() {
+        let port = r#"port = { kind = "af-packet", interface = "line-a" }"#;
+        let memory = |frames: &str| {
+            let wire = r#"port = { kind = "memory", wire = "line", end = "a""#;
+            EXAMPLE.replacen(port, &format!("{wire}{frames} }}"), 1)
+        };
+        for (frames, held) in [
+            ("", 4096),
+            (", frames = 1", 1),
+            (", frames = 65536", 65_536),
+        ] {
+            let config = Config::parse(&memory(frames), Path::new("")).expect("valid");
+            let PortConfig::Memory(wire) = config.line.port else {
+                panic!("another kind of port")
+            };
+            assert_eq!(wire.frames, held);
+        }
+        for given in ["0", "65537"] {
+            let text = Config::parse(&memory(&format!(", frames = {given}")), Path::new(""))
+                .expect_err("must be refused")
+                .to_string();
+            assert!(
+                text.contains("line 9") && text.contains(given) && text.contains("1 to 65536"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
     fn a_file_that_is_no_configuration_is_refused() {
         assert!(Config::parse("\u{1}\u{2}", Path::new("")).is_err());
         assert!(Config::parse("", Path::new("")).is_err());

@@ -5,6 +5,7 @@ mod check;
 use std::{net::SocketAddr, path::PathBuf};
 
 use qloak_api::{Carriage, ChannelNumber, ClientPort, Limits, MacAddress, SaeId};
+use qloak_port::limits::MEMORY_FRAMES_RANGE;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -54,6 +55,7 @@ enum RawPort {
     Memory {
         wire: String,
         end: MemoryEnd,
+        frames: Option<WireFrames>,
     },
     Pcap {
         read: Option<PathBuf>,
@@ -77,6 +79,28 @@ enum RawPort {
         up: bool,
         ring_octets: Option<usize>,
     },
+}
+
+/// Frames that a wire in memory holds each way. Checked here, since a port's table does not tell its
+/// values' places.
+#[derive(Deserialize, Clone, Copy)]
+#[serde(try_from = "usize")]
+struct WireFrames(usize);
+
+impl TryFrom<usize> for WireFrames {
+    type Error = String;
+
+    fn try_from(frames: usize) -> Result<Self, String> {
+        let allowed = MEMORY_FRAMES_RANGE;
+        if allowed.contains(&frames) {
+            return Ok(Self(frames));
+        }
+        Err(format!(
+            "frames: {frames} is given, {} to {} is allowed",
+            allowed.start(),
+            allowed.end()
+        ))
+    }
 }
 
 /// `"captured"`, or frames per second.

@@ -133,13 +133,17 @@ impl RawPort {
     fn config(self, directory: &Path) -> PortConfig {
         let path = |path: PathBuf| beside(directory, &path);
         match self {
-            Self::Memory { wire, end } => PortConfig::Memory(MemoryConfig::new(
-                wire,
-                match end {
+            Self::Memory { wire, end, frames } => {
+                let end = match end {
                     MemoryEnd::A => End::A,
                     MemoryEnd::B => End::B,
-                },
-            )),
+                };
+                let mut config = MemoryConfig::new(wire, end);
+                if let Some(frames) = frames {
+                    config.frames = frames.0;
+                }
+                PortConfig::Memory(config)
+            }
             Self::Pcap {
                 read,
                 write,
