@@ -33,6 +33,9 @@ use crate::{
 /// load included.
 const START_PATIENCE: Duration = Duration::from_secs(30);
 
+/// Folders of earlier runs that stay: some megabytes each.
+const RUNS_KEPT: usize = 4;
+
 /// How often the nodes are asked how they are.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
@@ -378,24 +381,30 @@ fn build_product() -> Done<PathBuf> {
     Ok(target.join("release/qloak"))
 }
 
-/// A new folder `.lab/run-<n>`, and `.lab/last` that points to it.
+/// A new folder `.lab/run-<n>`, and `.lab/last` that points to it. Of earlier ones the last few stay.
 fn run_folder() -> Done<PathBuf> {
     let lab = tree::lab();
     fs::create_dir_all(&lab).cannot("make .lab")?;
-    let mut number = 1;
-    let folder = loop {
-        let folder = lab.join(format!("run-{number}"));
-        match fs::create_dir(&folder) {
-            Ok(()) => break folder,
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
-            Err(error) => {
-                return Err(Failure::new(format!(
-                    "cannot make {}: {error}",
-                    folder.display()
-                )));
-            }
-        }
-    };
+    let mut numbers: Vec<u32> = fs::read_dir(&lab)
+        .cannot("read .lab")?
+        .flatten()
+        .filter_map(|entry| {
+            entry
+                .file_name()
+                .to_str()?
+                .strip_prefix("run-")?
+                .parse()
+                .ok()
+        })
+        .collect();
+    numbers.sort_unstable();
+    for old in numbers.iter().rev().skip(RUNS_KEPT) {
+        // What cannot be removed only takes room.
+        let _ = fs::remove_dir_all(lab.join(format!("run-{old}")));
+    }
+    let number = numbers.last().map_or(1, |last| last + 1);
+    let folder = lab.join(format!("run-{number}"));
+    fs::create_dir(&folder).cannot(format_args!("make {}", folder.display()))?;
     let last = lab.join("last");
     // The link is a convenience; a file system without links loses only that.
     let _ = fs::remove_file(&last);
