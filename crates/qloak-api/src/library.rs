@@ -30,7 +30,7 @@ pub struct SuiteEntry {
     pub self_test_passed: bool,
     /// True when the node will take it for a channel.
     pub offered: bool,
-    /// Gb/s of one core sealing frames of 1500 octets, measured at this start.
+    /// Gb/s of one core sealing frames of 1500 octets, measured at this start; 0 where there is nothing to measure.
     pub seal_gbps: f64,
     /// One sentence: what it gives, what it costs.
     pub about: String,

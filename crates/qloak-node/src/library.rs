@@ -10,7 +10,7 @@ use qloak_cipher::{
     SuiteKey,
     level::{Level, UnknownLevelError},
     selftest,
-    suite::{SUITES, Suite},
+    suite::{Mode, SUITES, Suite},
 };
 
 /// Octets of the frames that a suite's cost is measured with.
@@ -74,7 +74,11 @@ fn entry(
     }
 }
 
+/// 0 for `plain`: it does nothing, so there is no rate to measure.
 fn measured(suite: &'static Suite, level: Level, measure_for: Duration) -> f64 {
+    if suite.mode == Mode::Plain {
+        return 0.0;
+    }
     let start = Instant::now();
     let clock_ns = || start.elapsed().as_nanos() as u64;
     let for_ns = measure_for.as_nanos() as u64;
@@ -88,4 +92,19 @@ fn backend(suite: &'static Suite, level: Level) -> &'static str {
         .get(..suite.key_octets)
         .and_then(|key| SuiteKey::new(suite, key, level).ok());
     key.map_or("none", |key| key.backend())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suite_that_does_nothing_has_no_rate() {
+        let plain = Suite::by_name("plain").expect("in the table");
+        let entry = entry(plain, Level::Soft, &[], Duration::from_micros(50));
+        assert!(entry.self_test_passed && !entry.offered);
+        assert_eq!(entry.seal_gbps, 0.0);
+        let xor = Suite::by_name("xor").expect("in the table");
+        assert!(measured(xor, Level::Soft, Duration::from_micros(50)) > 0.0);
+    }
 }

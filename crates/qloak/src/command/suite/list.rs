@@ -126,7 +126,7 @@ fn table(entries: &[&SuiteEntry], about: bool) -> String {
             Cell::new(if entry.macsec { "yes" } else { "" }),
             state(passed, if passed { "passed" } else { "FAILED" }),
             Cell::new(&entry.backend),
-            number(format!("{:.2}", entry.seal_gbps)),
+            number(rate(entry.seal_gbps)),
         ];
         if about {
             row.push(Cell::new(&entry.about).fg(Color::DarkGrey));
@@ -134,6 +134,15 @@ fn table(entries: &[&SuiteEntry], about: bool) -> String {
         table.add_row(row);
     }
     output::shown(&table)
+}
+
+/// 0 stands for a suite that has no rate: `plain` does nothing, and one that failed was not measured.
+fn rate(gbps: f64) -> String {
+    if gbps == 0.0 {
+        "-".into()
+    } else {
+        format!("{gbps:.2}")
+    }
 }
 
 fn bits(octets: u16) -> String {
