@@ -40,6 +40,7 @@ use crate::{
     library, limits,
     manage::{self, Manage},
     pipeline::{
+        Patience,
         inbound::{Exit, InboundThread},
         outbound::{Entrance, OutboundThread, Trunk},
     },
@@ -158,12 +159,14 @@ impl Node {
             clock,
             waker: outbound_waker,
             stop: Arc::clone(&stop),
+            line_patience: Patience::default(),
             line_dropped: 0,
         };
         let exit = |(number, port): (qloak_api::ClientPort, Box<dyn Port>)| Exit {
             number,
             port,
             batch: Batch::with_sizes(limits::BATCH_FRAMES, sizes),
+            patience: Patience::default(),
             dropped: 0,
         };
         let inbound = InboundThread {
@@ -184,6 +187,7 @@ impl Node {
             clock,
             waker: inbound_waker,
             stop: Arc::clone(&stop),
+            oversized_agreement: 0,
         };
         let threads = vec![
             keys,
@@ -353,20 +357,42 @@ fn outbound(
     Ok((secy, entrances, trunks))
 }
 
-/// A thread that stops the whole node when it ends by an error.
+/// A thread that stops the whole node when it ends, by an error or a panic too: a node whose other
+/// threads went on would look well and carry nothing.
 fn spawn(
     name: &str,
     stop: &Arc<AtomicBool>,
     work: impl FnOnce() -> Result<(), Error> + Send + 'static,
 ) -> Result<JoinHandle<Result<(), Error>>, Error> {
-    let stop = Arc::clone(stop);
+    let stop = StopAtEnd(Arc::clone(stop));
     // The kernel keeps 15 octets of a thread's name.
     let named = std::thread::Builder::new().name(name.chars().take(15).collect());
     named
         .spawn(move || {
-            let outcome = work();
-            stop.store(true, Ordering::Relaxed);
-            outcome
+            let _stop = stop;
+            work()
         })
         .map_err(Error::Thread)
+}
+
+/// Stops the node when it is dropped, which a panic does as well.
+struct StopAtEnd(Arc<AtomicBool>);
+
+impl Drop for StopAtEnd {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_panics_stops_the_node() {
+        let stop = Arc::new(AtomicBool::new(false));
+        let thread = spawn("fault", &stop, || panic!("on purpose")).expect("a thread");
+        assert!(thread.join().is_err());
+        assert!(stop.load(Ordering::Relaxed));
+    }
 }

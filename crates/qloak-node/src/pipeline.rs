@@ -39,17 +39,30 @@ fn room(frame: &mut Frame) -> Room<'_> {
     Room::new(&mut frame.storage, &mut frame.range)
 }
 
+/// Whether a port is still worth waiting for. One that took nothing for all of [`PATIENCE`] is not, until it
+/// takes a frame again: a dead port must not hold up the others batch after batch.
+#[derive(Default)]
+pub(crate) struct Patience {
+    lost: bool,
+}
+
 /// Hands a whole batch to a port and empties it. The port's lack of room is passed back to whoever fills
 /// it: this thread takes no more frames meanwhile. Returns how many frames were dropped after all.
-fn hand_out(port: &mut dyn Port, batch: &mut Batch) -> Result<usize, PortError> {
+fn hand_out(
+    port: &mut dyn Port,
+    batch: &mut Batch,
+    patience: &mut Patience,
+) -> Result<usize, PortError> {
     let mut since = None;
     while !batch.is_empty() {
         if port.transmit(batch)? > 0 {
             since = None;
+            patience.lost = false;
             continue;
         }
         let begun = *since.get_or_insert_with(Instant::now);
-        if begun.elapsed() > PATIENCE {
+        if patience.lost || begun.elapsed() > PATIENCE {
+            patience.lost = true;
             break;
         }
         std::thread::sleep(Duration::from_micros(20));
@@ -57,4 +70,37 @@ fn hand_out(port: &mut dyn Port, batch: &mut Batch) -> Result<usize, PortError> 
     let dropped = batch.len();
     batch.clear();
     Ok(dropped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use qloak_port::Sizes;
+
+    #[test]
+    fn a_dead_port_is_waited_for_once() {
+        let sizes = Sizes {
+            headroom: 16,
+            octets_max: 1514,
+            tailroom: 16,
+        };
+        let [mut near, mut far] =
+            qloak_port::pair("dead", 2, &sizes).unwrap_or_else(|e| panic!("{e}"));
+        let (mut out, mut back) = (Batch::with_sizes(4, sizes), Batch::with_sizes(4, sizes));
+        let mut patience = Patience::default();
+        let mut give = |frames: usize| {
+            (0..frames).for_each(|_| assert!(out.push(&[0; 60])));
+            let begun = Instant::now();
+            let dropped = hand_out(&mut *near, &mut out, &mut patience);
+            (
+                dropped.unwrap_or_else(|e| panic!("{e}")),
+                begun.elapsed() >= PATIENCE,
+            )
+        };
+        assert_eq!(give(3), (1, true), "nobody reads at the far end");
+        assert_eq!(give(4), (4, false), "the next batch waits for nothing");
+        let received = far.receive(&mut back).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(received, 2);
+        assert_eq!(give(3), (1, true), "it lives again and is waited for");
+    }
 }

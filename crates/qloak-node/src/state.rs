@@ -132,7 +132,8 @@ impl Picture {
             clients: clients.collect(),
             channels,
             strays: StrayCounters {
-                bad_agreement: keys.malformed,
+                // The pipeline counts those that are too long to reach the key handler.
+                bad_agreement: keys.malformed + self.strays.bad_agreement,
                 ..self.strays
             },
             key_handler: keys.key_handler,

@@ -9,13 +9,13 @@ use std::{
     thread::Thread,
 };
 
-use qloak_api::{An, ChannelNumber, ClientPort};
+use qloak_api::{An, ChannelNumber, ClientPort, manage::StrayCounters};
 use qloak_port::{Batch, Port, PortError, Waker};
 use qloak_secy::{Inbound, Sa, Verdict};
 use rtrb::{Consumer, Producer};
 
 use super::{
-    CHANNEL_NEWS_NS, NAP, PORT_NEWS_NS, SHORT_NAP, hand_out,
+    CHANNEL_NEWS_NS, NAP, PORT_NEWS_NS, Patience, SHORT_NAP, hand_out,
     news::{ControlFrame, InboundChange, InboundNews, port_counters},
     room,
 };
@@ -36,6 +36,8 @@ pub(crate) struct InboundThread {
     pub(crate) clock: Clock,
     pub(crate) waker: Arc<Waker>,
     pub(crate) stop: Arc<AtomicBool>,
+    /// Agreement frames longer than any that exists.
+    pub(crate) oversized_agreement: u64,
 }
 
 /// A client port on its way out.
@@ -43,6 +45,7 @@ pub(crate) struct Exit {
     pub(crate) number: ClientPort,
     pub(crate) port: Box<dyn Port>,
     pub(crate) batch: Batch,
+    pub(crate) patience: Patience,
     /// Client frames that the port would not take in time.
     pub(crate) dropped: u64,
 }
@@ -104,13 +107,15 @@ impl InboundThread {
                     );
                 }
                 Verdict::Agreement => {
-                    if let Some(frame) = ControlFrame::copy_of(self.batch.frames()[index].octets())
-                    {
-                        // A full ring means that the key handler is a quarter of a second behind;
-                        // agreement frames are repeated by whoever sent them.
-                        let _ = self.control.push(frame);
-                        self.key_handler.unpark();
-                    }
+                    let octets = self.batch.frames()[index].octets();
+                    let Some(frame) = ControlFrame::copy_of(octets) else {
+                        self.oversized_agreement += 1;
+                        continue;
+                    };
+                    // A full ring means that the key handler is a quarter of a second behind;
+                    // agreement frames are repeated by whoever sent them.
+                    let _ = self.control.push(frame);
+                    self.key_handler.unpark();
                 }
                 _ => {}
             }
@@ -173,7 +178,10 @@ impl InboundThread {
         let counters = port_counters(self.line.counters());
         let _ = self.news.push(InboundNews::Line {
             counters,
-            strays: self.secy.strays(),
+            strays: StrayCounters {
+                bad_agreement: self.oversized_agreement,
+                ..self.secy.strays()
+            },
         });
         for exit in &self.exits {
             let _ = self.news.push(InboundNews::ClientDropped {
@@ -212,7 +220,7 @@ impl Exit {
 
     fn flush(&mut self) -> Result<(), PortError> {
         if !self.batch.is_empty() {
-            self.dropped += hand_out(&mut *self.port, &mut self.batch)? as u64;
+            self.dropped += hand_out(&mut *self.port, &mut self.batch, &mut self.patience)? as u64;
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use qloak_secy::{ChannelRef, LineFrames, Muxed, Outbound, Room, Sa};
 use rtrb::{Consumer, Producer};
 
 use super::{
-    CHANNEL_NEWS_NS, NAP, PORT_NEWS_NS, SHORT_NAP, hand_out,
+    CHANNEL_NEWS_NS, NAP, PORT_NEWS_NS, Patience, SHORT_NAP, hand_out,
     news::{OutboundChange, OutboundNews, port_counters},
     room,
 };
@@ -32,6 +32,7 @@ pub(crate) struct OutboundThread {
     pub(crate) clock: Clock,
     pub(crate) waker: Arc<Waker>,
     pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) line_patience: Patience,
     /// Line frames that the line port would not take in time.
     pub(crate) line_dropped: u64,
 }
@@ -119,7 +120,8 @@ impl OutboundThread {
         entrance.discarded_closed += protected.no_sa as u64;
         entrance.discarded_oversize += protected.too_long as u64;
         entrance.batch.retain(|frame| !frame.is_empty());
-        self.line_dropped += hand_out(&mut *self.line, &mut entrance.batch)? as u64;
+        let patience = &mut self.line_patience;
+        self.line_dropped += hand_out(&mut *self.line, &mut entrance.batch, patience)? as u64;
         Ok(())
     }
 
@@ -168,7 +170,8 @@ impl OutboundThread {
         let frames = trunk.batch.frames_mut().iter_mut().take(leaving).map(room);
         self.secy.protect(trunk.channel, frames, now_ns);
         trunk.batch.retain(|frame| !frame.is_empty());
-        self.line_dropped += hand_out(&mut *self.line, &mut trunk.batch)? as u64;
+        let patience = &mut self.line_patience;
+        self.line_dropped += hand_out(&mut *self.line, &mut trunk.batch, patience)? as u64;
         Ok(())
     }
 
