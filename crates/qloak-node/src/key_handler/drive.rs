@@ -229,7 +229,11 @@ impl Driver {
     }
 
     fn frames(&mut self, actions: &mut Vec<Action>) {
-        while let Ok(frame) = self.control.pop() {
+        // What waits now and no more, so that a flood on the line holds up nothing else.
+        for _ in 0..self.control.slots() {
+            let Ok(frame) = self.control.pop() else {
+                return;
+            };
             self.step(self.clock.now_ns(), Event::Frame(frame.octets()), actions);
         }
     }
@@ -375,18 +379,21 @@ impl Driver {
         self.inbound_waker.wake();
     }
 
-    /// An agreement frame that the line does not take is lost, as it may be on any line; the state
-    /// machine repeats what matters.
+    /// An agreement frame that the line does not take after a few tries is lost, as it may be on any
+    /// line; the state machine repeats what matters.
     fn send(&mut self, frame: &[u8]) {
+        const TRIES: u32 = 10;
         self.send.clear();
-        let sent = self
-            .send
-            .push(frame)
-            .then(|| self.line.transmit(&mut self.send));
-        if let Some(Err(error)) = sent {
-            tracing::debug!(%error, "an agreement frame was not sent");
+        if !self.send.push(frame) {
+            return tracing::error!(octets = frame.len(), "an agreement frame is too long");
         }
-        self.send.clear();
+        for _ in 0..TRIES {
+            match self.line.transmit(&mut self.send) {
+                Ok(1..) => return,
+                Ok(0) => std::thread::sleep(Duration::from_micros(20)),
+                Err(error) => return tracing::debug!(%error, "an agreement frame was not sent"),
+            }
+        }
     }
 
     /// A full queue to the KME is a KME that does not answer.

@@ -35,6 +35,12 @@ pub const SPENT_MAX: usize = 16_384;
 /// Key IDs that are asked for or wait to be asked for. Only an authenticated peer can name them.
 pub const WANTED_MAX: usize = 1024;
 
+/// Failed key IDs that are remembered in any case; beyond, the stale ones go.
+pub const RECORDS_KEPT: usize = 128;
+
+/// A key ID that failed is remembered for this long after it might have been asked for again.
+pub const RECORD_STALE_NS: u64 = 10_000_000_000;
+
 /// Fetches of keys ahead that may be under way at once; an announced key is always fetched.
 pub const PREFETCHES_MAX: usize = 4;
 
@@ -50,8 +56,9 @@ pub const ALARMS_MAX: usize = 4096;
 /// A key that the peer has not named for this long may give its slot to one that it has.
 pub const FORGOTTEN_NS: u64 = 2_000_000_000;
 
-/// The pipeline is taken to have switched after this long even if it has not said so.
-pub const CONFIRM_NS: u64 = 250_000_000;
+/// The pipeline is taken to have switched after this long even if it has not said so: longer than it
+/// waits for room on a line that stalls, since frames under the old SA may wait there.
+pub const CONFIRM_NS: u64 = 1_500_000_000;
 
 /// Traffic flows while the usage of an SA changed within this time.
 pub const BUSY_NS: u64 = 20_000_000;

@@ -12,7 +12,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use qloak_api::{KeyId, SaeId};
 use qloak_door::{Client, DoorError};
 use qloak_keys::{NamedKey, etsi014};
-use tokio::sync::{OnceCell, Semaphore, mpsc};
+use tokio::sync::{Mutex, Semaphore, mpsc};
 use zeroize::Zeroizing;
 
 use super::{SourceFailure, drive::Desk};
@@ -66,8 +66,7 @@ pub(crate) async fn run(source: Source, mut asked: mpsc::Receiver<Asked>, desk: 
 pub(crate) struct Source {
     client: Client,
     peer: SaeId,
-    keys_per_request: u32,
-    terms: OnceCell<u32>,
+    terms: Mutex<Option<u32>>,
 }
 
 impl Source {
@@ -79,8 +78,7 @@ impl Source {
         Ok(Self {
             client,
             peer,
-            keys_per_request: kme.keys_per_request,
-            terms: OnceCell::new(),
+            terms: Mutex::new(None),
         })
     }
 
@@ -97,19 +95,41 @@ impl Source {
         }
     }
 
-    /// ETSI GS QKD 014, 5.2 and 6.2: Get key. The peer is the slave SAE.
+    /// ETSI GS QKD 014, 5.2 and 6.2: Get key. The peer is the slave SAE. More than the KME gives at once is
+    /// asked for in several requests; what came before one of them failed is kept.
     async fn take(&self, count: u32) -> Result<Vec<NamedKey>, SourceFailure> {
-        let most = *self.terms.get_or_try_init(|| self.ask_terms()).await?;
+        let most = self.terms().await?;
+        let mut keys = Vec::new();
+        let mut left = count;
+        while left > 0 {
+            let number = left.min(most);
+            match self.take_some(number).await {
+                Ok(more) => keys.extend(more),
+                Err(failure) if keys.is_empty() => {
+                    // A KME that has restarted may have other terms.
+                    self.terms.lock().await.take();
+                    return Err(failure);
+                }
+                Err(failure) => {
+                    tracing::debug!(%failure, came = keys.len(), "the KME gave fewer keys than were asked for");
+                    break;
+                }
+            }
+            left -= number;
+        }
+        Ok(keys)
+    }
+
+    async fn take_some(&self, number: u32) -> Result<Vec<NamedKey>, SourceFailure> {
         let request = etsi014::KeyRequest {
-            number: Some(count.min(self.keys_per_request).min(most).max(1)),
+            number: Some(number),
             size: Some(KEY_BITS),
             ..etsi014::KeyRequest::default()
         };
         let keys = self.container("enc_keys", &request).await?;
-        let wanted = request.number.unwrap_or(1) as usize;
-        if keys.len() > wanted {
+        if keys.len() > number as usize {
             return Err(SourceFailure::Nonsense(format!(
-                "{} keys came, {wanted} were asked for",
+                "{} keys came, {number} were asked for",
                 keys.len()
             )));
         }
@@ -117,32 +137,9 @@ impl Source {
     }
 
     /// ETSI GS QKD 014, 5.3 and 6.4: Get key with key IDs. The peer is the master SAE (Table 2).
-    ///
-    /// A KME refuses the whole request when one key is missing; then each is asked for by itself, so
-    /// that one lost key does not cost the others.
     async fn fetch(&self, key_ids: &[KeyId]) -> Result<Vec<NamedKey>, SourceFailure> {
-        let whole = self
-            .container("dec_keys", &etsi014::KeyIds::of(key_ids.iter().copied()))
-            .await;
-        let keys = match whole {
-            Err(SourceFailure::Refused(_)) if key_ids.len() > 1 => {
-                let mut keys = Vec::new();
-                for id in key_ids {
-                    match self
-                        .container("dec_keys", &etsi014::KeyIds::of([*id]))
-                        .await
-                    {
-                        Ok(one) => keys.extend(one),
-                        Err(SourceFailure::Refused(reason)) => {
-                            tracing::debug!(key_id = %id, reason, "the KME does not give this key")
-                        }
-                        Err(failure) => return Err(failure),
-                    }
-                }
-                keys
-            }
-            whole => whole?,
-        };
+        let wanted = etsi014::KeyIds::of(key_ids.iter().copied());
+        let keys = self.container("dec_keys", &wanted).await?;
         let asked: BTreeSet<_> = key_ids.iter().collect();
         match keys.iter().find(|named| !asked.contains(&named.id)) {
             Some(stranger) => Err(SourceFailure::Nonsense(format!(
@@ -150,6 +147,15 @@ impl Source {
                 stranger.id
             ))),
             None => Ok(keys),
+        }
+    }
+
+    /// How many keys the KME gives at once; asked once, and again after a failure.
+    async fn terms(&self) -> Result<u32, SourceFailure> {
+        let mut terms = self.terms.lock().await;
+        match *terms {
+            Some(most) => Ok(most),
+            None => Ok(*terms.insert(self.ask_terms().await?)),
         }
     }
 

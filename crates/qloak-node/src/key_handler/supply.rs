@@ -95,6 +95,16 @@ impl Supply {
         self.records.retain(|_, record| record.open);
     }
 
+    /// What failed long ago is forgotten, so that neither a forger's key IDs nor keys that the peer gave
+    /// up can fill the records for good.
+    fn forget_stale(&mut self, now_ns: u64) {
+        if self.records.len() > limits::RECORDS_KEPT {
+            self.records.retain(|_, record| {
+                record.open || now_ns < record.not_before_ns.saturating_add(limits::RECORD_STALE_NS)
+            });
+        }
+    }
+
     fn request(&mut self, asked: Asked, deadline_ns: u64) -> u64 {
         self.last_request += 1;
         self.requests += 1;
@@ -154,6 +164,7 @@ impl KeyHandler {
                 Asked::Fetch { .. } => self.fetched(number, Err(failure()), actions),
             }
         }
+        self.supply.forget_stale(now_ns);
         let fill = (self.config.fill_keys as usize).min(self.ram.slots() as usize / 2);
         let missing = fill.saturating_sub(self.ram.outbound_len() + self.supply.coming());
         if missing > 0 && now_ns >= self.supply.take.until_ns {

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     config::{Channel, Config, ConfigError, Kme, Line, beside},
+    key_handler::limits::FILL_KEYS_DEFAULT,
     limits,
 };
 
@@ -92,7 +93,7 @@ impl RawConfig {
             key_ram_fill: ranged(
                 text,
                 self.key_ram.fill,
-                8,
+                FILL_KEYS_DEFAULT,
                 limits::KEY_RAM_FILL,
                 "key_ram.fill",
             )?,

@@ -58,6 +58,8 @@ struct Change {
     suite: &'static Suite,
     since_ns: u64,
     next_ns: u64,
+    /// An order that this change serves; it stands until one succeeds.
+    asked: bool,
 }
 
 impl Initiator {
@@ -140,7 +142,7 @@ impl KeyHandler {
         };
         let now_ns = self.now_ns;
         let initiator = &mut self.channels[at].initiator;
-        initiator.rekey_asked = false;
+        let asked = std::mem::take(&mut initiator.rekey_asked);
         initiator.last_change += 1;
         initiator.change = Some(Change {
             number: initiator.last_change,
@@ -150,6 +152,7 @@ impl KeyHandler {
             suite: initiator.suite,
             since_ns: now_ns,
             next_ns: now_ns,
+            asked,
         });
         self.press(at, actions);
     }
@@ -198,6 +201,7 @@ impl KeyHandler {
     /// Gives the change in flight up; the peer may have touched its key.
     fn drop_change(&mut self, at: usize, actions: &mut Vec<Action>) {
         if let Some(change) = self.channels[at].initiator.change.take() {
+            self.channels[at].initiator.rekey_asked |= change.asked;
             self.ram.count_zeroised(1);
             self.lose(change.named.id, actions);
             self.dirty = true;
@@ -257,6 +261,7 @@ impl KeyHandler {
         };
         self.ram.count_zeroised(1);
         if !derive::verify_ready(key, announced, &ready.proof) {
+            channel.initiator.rekey_asked |= change.asked;
             channel.initiator.not_before_ns = now_ns + self.config.timings.refused_retry_ns;
             let text = || format!("the two KMEs gave different keys under the name {key_id}");
             self.alarms
@@ -365,6 +370,7 @@ impl KeyHandler {
         let Some(change) = channel.initiator.change.take() else {
             return;
         };
+        channel.initiator.rekey_asked |= change.asked;
         channel.initiator.not_before_ns = now_ns + self.config.timings.refused_retry_ns;
         let (number, suite) = (channel.number, change.suite.name);
         self.ram.return_outbound(change.named);
