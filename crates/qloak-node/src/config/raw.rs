@@ -1,4 +1,4 @@
-//! The file as it is written, and the checks that turn it into a [`Config`].
+//! The file as it is written, and the checks that turn it into a [`super::Config`].
 
 mod check;
 
