@@ -28,5 +28,5 @@ pub const KEY_OCTETS_MAX: usize = 32;
 /// on frames of 1500 octets.
 pub(crate) const WIDE: usize = 32;
 
-/// Frames of a batch in [`measure`](crate::measure): the batch of the node's pipeline.
+/// Frames of a batch in [`measure`](fn@crate::measure): the batch of the node's pipeline.
 pub(crate) const MEASURE_FRAMES: usize = 32;

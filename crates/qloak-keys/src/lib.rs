@@ -2,7 +2,7 @@
 //!
 //! A key is born in a QKD link, is named by a key ID, is delivered twice (once at each end, as ETSI
 //! GS QKD 014 says), and dies the moment a secure association has been derived from it. This crate
-//! holds the container that wipes itself ([`Key`]), what may be derived from a key ([`derive`]), how
+//! holds the container that wipes itself ([`Key`]), what may be derived from a key ([`mod@derive`]), how
 //! several secrets become one ([`combine`]) and the JSON in which keys travel ([`etsi014`]).
 //!
 //! What always holds: key material has no `Debug`, `Clone` or `Serialize`, is zeroised on drop, is

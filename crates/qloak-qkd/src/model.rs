@@ -7,12 +7,12 @@
 //! ```
 //!
 //! Where the numbers come from, each said at its line:
-//! [EEPROM] read from the public EEPROM reports of a University of Bristol id3100
+//! \[EEPROM\] read from the public EEPROM reports of a University of Bristol id3100
 //!          (github.com/Open-QKD-Network/cqptoolkit, external/id3100/eeprom_{alice,bob}.xml).
 //!          Whether this very unit made the figures of the papers is not known.
-//! [DEFAULT] the line attenuation of 3.0 dB that cqptoolkit gives the device when none is configured.
-//! [MEMORY] not confirmed by a source in hand; another value changes the fitted `KAPPA` only.
-//! [FITTED] solved on links L1 and L3 of the Bristol ring; L2 and L2/L3 were held out.
+//! \[DEFAULT\] the line attenuation of 3.0 dB that cqptoolkit gives the device when none is configured.
+//! \[MEMORY\] not confirmed by a source in hand; another value changes the fitted `KAPPA` only.
+//! \[FITTED\] solved on links L1 and L3 of the Bristol ring; L2 and L2/L3 were held out.
 //!
 //! How good it is, at the four links of the ring (test below): QBER within 1.4 %, SKR within 5.3 %.
 //! What it is not: a proof of security. With these settings the single-photon share over the true
@@ -22,32 +22,32 @@ use crate::limits;
 
 /// Pulses per second within a train [EEPROM SMaxPulseFrequency].
 const PULSE_RATE_HZ: f64 = 5e6;
-/// Pulses of one train [MEMORY].
+/// Pulses of one train \[MEMORY\].
 const TRAIN_PULSES: f64 = 1075.0;
 /// Efficiencies of the two detectors [EEPROM DetectorsEfficencies1, 2].
 const EFFICIENCY: [f64; 2] = [0.0723, 0.0930];
 /// Dark clicks per gate of the two detectors [EEPROM DetectorsNoises1, 2].
 const DARK_PER_GATE: [f64; 2] = [7.7e-5, 4.5e-5];
-/// What the dark clicks are multiplied with so that the QBER of L1 and L3 is met [FITTED].
+/// What the dark clicks are multiplied with so that the QBER of L1 and L3 is met \[FITTED\].
 const DARK_SCALE: f64 = 1.1711;
-/// Visibility of the interferometer; the EEPROM says 0.99325 [FITTED].
+/// Visibility of the interferometer; the EEPROM says 0.99325 \[FITTED\].
 const VISIBILITY: f64 = 0.998044;
 /// Both detectors are off so long after a click, seconds [EEPROM DetectorsDeadTime].
 const DEAD_TIME_S: f64 = 10e-6;
 /// Loss of the two arms of Bob's interferometer, dB [EEPROM SShortPathLoss, SLongPathLoss].
 const ARM_LOSS_DB: [f64; 2] = [1.95, 4.40];
-/// Loss of Bob's circulator, dB [EEPROM].
+/// Loss of Bob's circulator, dB \[EEPROM\].
 const CIRCULATOR_LOSS_DB: f64 = 0.02;
 /// Length of Alice's delay line, km [EEPROM SDelayLength].
 const DELAY_LINE_KM: f64 = 23.7;
 /// Time of light in fibre, seconds per km (group index 1.47).
 const LIGHT_S_PER_KM: f64 = 4.9e-6;
-/// The line loss that the device believes in, dB; it sets the mean photon number [DEFAULT].
+/// The line loss that the device believes in, dB; it sets the mean photon number \[DEFAULT\].
 const CONFIGURED_LOSS_DB: f64 = 3.0;
 /// Bits that error correction tells, over the Shannon limit: measured with Cascade, option 8.
 const CORRECTION_OVERHEAD: f64 = 1.033;
 /// The share of the rate that is left after calibration, transfers and authentication. It has no
-/// measured decomposition [FITTED].
+/// measured decomposition \[FITTED\].
 const KAPPA: f64 = 0.7858;
 
 /// A fibre between two QKD devices.
