@@ -25,7 +25,7 @@ use std::path::PathBuf;
 pub(crate) use stage::Stage;
 
 use crate::{
-    lab::config::Place,
+    lab::{config::Place, network},
     setup::{self, Need},
     tree,
     ui::{self, Done, Failure},
@@ -73,6 +73,12 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         return memory::run(arguments.quick, arguments.binary.as_deref());
     }
     setup::ensure(&NEEDS)?;
+    if let Some(why) = network::obstacle() {
+        ui::note(format!(
+            "root, but no network namespaces here ({why}); so without them"
+        ));
+        return memory::run(arguments.quick, arguments.binary.as_deref());
+    }
     ui::head("Qloak demo: two encryptors, ten client ports, keys of an emulated QKD link");
     let mut stage = Stage::build(Place::Namespaces, arguments.binary.as_deref(), |_| Ok(()))?;
     if let Some(file) = &arguments.record {

@@ -367,6 +367,12 @@ fn frames(node: &Node) -> Vec<(u64, u64)> {
 
 /// Builds `qloak` and says where it is.
 fn build_product() -> Done<PathBuf> {
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| tree::root().join("target"), PathBuf::from);
+    let binary = target.join("release/qloak");
+    if !binary.exists() {
+        ui::line("building qloak (release): some minutes, the first time");
+    }
     let log = tree::log("build").cannot("make the folder for logs")?;
     let mut build = cargo();
     build
@@ -376,9 +382,7 @@ fn build_product() -> Done<PathBuf> {
     if time > Duration::from_secs(5) {
         ui::line(format!("qloak built in {}", ui::seconds(time)));
     }
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| tree::root().join("target"), PathBuf::from);
-    Ok(target.join("release/qloak"))
+    Ok(binary)
 }
 
 /// A new folder `.lab/run-<n>`, and `.lab/last` that points to it. Of earlier ones the last few stay.

@@ -135,6 +135,18 @@ pub(crate) fn is_kept() -> bool {
     is_up() && fs::exists(KEPT).unwrap_or(false)
 }
 
+/// Why no lab can be made here, if that is so. Root inside a container often may not.
+pub(crate) fn obstacle() -> Option<String> {
+    const PROBE: &str = "qloak-probe";
+    if let Err(error) = File::options().read(true).write(true).open("/dev/net/tun") {
+        return Some(format!("/dev/net/tun cannot be opened: {error}"));
+    }
+    let made = ip(&["netns", "add", PROBE]);
+    // What was left by a run that was killed in between is removed by the next one here.
+    let _ = ip(&["netns", "delete", PROBE]);
+    made.err().map(|failure| failure.to_string())
+}
+
 /// Whether any of the lab's namespaces is there.
 pub(crate) fn is_up() -> bool {
     Space::ALL.into_iter().any(Space::exists)
