@@ -35,6 +35,14 @@ pub(crate) enum Did {
 pub(crate) struct Steps {
     keep_going: bool,
     rows: Vec<(String, Outcome, Duration)>,
+    tests: Tests,
+}
+
+/// Tests counted in the output of cargo.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Tests {
+    passed: u64,
+    failed: u64,
 }
 
 impl Steps {
@@ -44,16 +52,20 @@ impl Steps {
         Self {
             keep_going,
             rows: Vec::new(),
+            tests: Tests::default(),
         }
     }
 
     /// A step that is one program.
     pub(crate) fn command(&mut self, name: &str, command: &mut Command) -> Done {
-        self.step(name, || {
-            let log = tree::log(name).cannot("make the folder for logs")?;
+        let log = tree::log(name).cannot("make the folder for logs")?;
+        let done = self.step(name, || {
             command.current_dir(tree::root());
             proc::run(command, name, &log, STEP_TIME_MAX).map(|_| Did::Passed)
-        })
+        });
+        self.tests
+            .count(&std::fs::read_to_string(&log).unwrap_or_default());
+        done
     }
 
     /// A step of our own.
@@ -113,6 +125,9 @@ impl Steps {
             .count();
         if bad == 0 {
             println!("{GOOD}all green{GOOD:#} in {}", ui::seconds(total));
+            if self.tests != Tests::default() {
+                println!("{} passed, {} failed", self.tests.passed, self.tests.failed);
+            }
             Ok(())
         } else {
             Err(Failure::new(format!(
@@ -123,7 +138,46 @@ impl Steps {
     }
 }
 
+impl Tests {
+    /// Adds what lines such as `test result: ok. 12 passed; 0 failed; ...` say.
+    fn count(&mut self, output: &str) {
+        for line in output.lines() {
+            let Some((_, words)) = line.split_once("test result: ") else {
+                continue;
+            };
+            let number = |word: &str| {
+                let part = words.split([';', '.']).find(|part| part.ends_with(word));
+                let digits = part.and_then(|part| part.split_whitespace().next());
+                digits
+                    .and_then(|digits| digits.parse::<u64>().ok())
+                    .unwrap_or(0)
+            };
+            self.passed += number(" passed");
+            self.failed += number(" failed");
+        }
+    }
+}
+
 /// Cargo, the one that runs us.
 pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_counted_over_all_binaries() {
+        let output = "test result: ok. 12 passed; 0 failed; 1 ignored\nnoise\ntest result: FAILED. 3 passed; 2 failed; 0 ignored\n";
+        let mut tests = Tests::default();
+        tests.count(output);
+        assert_eq!(
+            tests,
+            Tests {
+                passed: 15,
+                failed: 2
+            }
+        );
+    }
 }

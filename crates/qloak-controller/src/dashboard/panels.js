@@ -121,7 +121,7 @@ function fillChoice(one, view, wanted) {
   const shape = offered.map(suite => suite.name + suite.seal_gbps).join() + wanted;
   if (one.shape === shape || document.activeElement === one.control && one.shape) return;
   one.shape = shape;
-  const option = suite => new Option(`${suite.name} · ${suite.seal_gbps.toFixed(1)} Gb/s`, suite.name, false, suite.name === wanted);
+  const option = suite => new Option(suite.seal_gbps > 0 ? `${suite.name} · ${suite.seal_gbps.toFixed(1)} Gb/s` : suite.name, suite.name, false, suite.name === wanted);
   const groups = [["authenticated", offered.filter(suite => !suite.hazmat)], ["HAZMAT: frames can be forged", offered.filter(suite => suite.hazmat)]];
   one.control.replaceChildren(...groups.filter(([, suites]) => suites.length).map(([label, suites]) => {
     const group = make("optgroup", "", ...suites.map(option));
