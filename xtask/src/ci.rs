@@ -39,9 +39,13 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         )?;
     }
     if has_deny() {
-        steps.command("deny", cargo().args(["deny", "--workspace", "check"]))?;
+        steps.command(
+            "licences",
+            cargo().args("deny --workspace check bans licenses sources".split(' ')),
+        )?;
+        advisories(&mut steps)?;
     } else {
-        steps.step("deny", || {
+        steps.step("licences", || {
             Ok(Did::Skipped(
                 "cargo-deny is absent; `cargo xtask ci --deny` installs it".into(),
             ))
@@ -60,4 +64,21 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
             .env("CARGO_TERM_PROGRESS_WHEN", "never"),
     )?;
     steps.finish()
+}
+
+/// Known holes in outside crates. The list of them is fetched anew each time; without the network
+/// nothing can be said, and that is said.
+fn advisories(steps: &mut Steps) -> Done {
+    let fetched = cargo().args(["deny", "fetch", "db"]).output();
+    if fetched.is_ok_and(|out| out.status.success()) {
+        return steps.command(
+            "advisories",
+            cargo().args("deny --workspace check advisories".split(' ')),
+        );
+    }
+    steps.step("advisories", || {
+        Ok(Did::Skipped(
+            "the list of advisories cannot be fetched from here".into(),
+        ))
+    })
 }

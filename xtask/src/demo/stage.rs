@@ -367,9 +367,8 @@ fn frames(node: &Node) -> Vec<(u64, u64)> {
 
 /// Builds `qloak` and says where it is.
 fn build_product() -> Done<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| tree::root().join("target"), PathBuf::from);
-    let binary = target.join("release/qloak");
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let binary = tree::root().join(target).join("release/qloak");
     if !binary.exists() {
         ui::line("building qloak (release): some minutes, the first time");
     }
