@@ -106,7 +106,7 @@ impl Default for Timings {
             hello_renew_ns: 2000 * MS,
             hello_token_ns: 1000 * MS,
             kme_retry_ns: 100 * MS,
-            kme_retry_max_ns: 5000 * MS,
+            kme_retry_max_ns: 2000 * MS,
             kme_timeout_ns: 10_000 * MS,
             refused_retry_ns: 1000 * MS,
         }
