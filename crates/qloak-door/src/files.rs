@@ -18,7 +18,7 @@ use rustls::{
 use x509_parser::prelude::{FromDer, X509Certificate};
 use zeroize::Zeroizing;
 
-use crate::{DoorError, limits, verify::ServerVerifier};
+use crate::{Caller, DoorError, limits, verify::ServerVerifier};
 
 /// Where the PEM files of one identity are.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
@@ -83,6 +83,21 @@ pub fn client_config(files: &TlsFiles, expected: Option<&str>) -> Result<ClientC
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_client_auth_cert(own.chain, own.key)
         .map_err(|error| setup(files, error))
+}
+
+/// The common name of our own certificate: who a peer will take us for.
+///
+/// # Errors
+/// A certificate that is missing, no PEM, or whose subject has not exactly one common name.
+pub fn certificate_name(files: &TlsFiles) -> Result<String, DoorError> {
+    let chain = certificates("certificate", &files.cert)?;
+    let name = chain.first().map(|own| Caller::of(own).name);
+    name.filter(|name| !name.is_empty())
+        .ok_or_else(|| DoorError::NotPem {
+            what: "certificate of one name",
+            path: files.cert.clone(),
+            reason: "its subject has not exactly one common name".to_owned(),
+        })
 }
 
 /// AWS-LC with X25519MLKEM768 in the first place (rustls feature `prefer-post-quantum`).

@@ -24,5 +24,5 @@ mod verify;
 pub use caller::{Caller, role};
 pub use client::{Client, Reply};
 pub use error::DoorError;
-pub use files::{TlsFiles, client_config, server_config};
+pub use files::{TlsFiles, certificate_name, client_config, server_config};
 pub use server::{Door, serve};

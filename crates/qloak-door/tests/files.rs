@@ -8,7 +8,9 @@ use std::{
 };
 
 use axum::Router;
-use qloak_door::{Client, Door, DoorError, TlsFiles, client_config, pki::PkiPlan, server_config};
+use qloak_door::{
+    Client, Door, DoorError, TlsFiles, certificate_name, client_config, pki::PkiPlan, server_config,
+};
 use rcgen::{CertificateParams, DnType, Issuer, KeyPair};
 use tempfile::TempDir;
 use time::{Duration as Days, OffsetDateTime};
@@ -22,6 +24,28 @@ fn certificates() -> TempDir {
     };
     plan.write(folder.path()).expect("certificates are made");
     folder
+}
+
+#[test]
+fn the_name_of_our_own_certificate_is_its_common_name() {
+    let folder = certificates();
+    for name in ["node-a", "kms-a"] {
+        let files = TlsFiles::in_folder(folder.path(), name);
+        assert_eq!(certificate_name(&files).unwrap(), name);
+    }
+    let mut nameless = CertificateParams::default();
+    nameless.distinguished_name.remove(DnType::CommonName);
+    let key = KeyPair::generate().unwrap();
+    let files = TlsFiles {
+        cert: folder.path().join("nameless.pem"),
+        ..TlsFiles::in_folder(folder.path(), "node-a")
+    };
+    fs::write(&files.cert, nameless.self_signed(&key).unwrap().pem()).unwrap();
+    let told = certificate_name(&files).unwrap_err().to_string();
+    assert!(
+        told.contains("nameless.pem") && told.contains("common name"),
+        "{told}"
+    );
 }
 
 #[test]
