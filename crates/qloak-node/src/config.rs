@@ -193,6 +193,27 @@ mod tests {
         );
         assert!(text.contains("same"), "{text}");
 
+        let text = refused("peer = \"node-b\"", "peer = \"node-a\"");
+        assert!(
+            text.contains("line.peer") && text.contains("own name"),
+            "{text}"
+        );
+
+        let text = refused(
+            "address = \"02:51:4c:00:00:0a\"",
+            "address = \"03:51:4c:00:00:0a\"",
+        );
+        assert!(
+            text.contains("line.address") && text.contains("group"),
+            "{text}"
+        );
+
+        let text = refused("interface = \"c2\"", "interface = \"c1\"");
+        assert!(
+            text.contains("client port 2") && text.contains("its own"),
+            "{text}"
+        );
+
         let text = refused("listen = \"127.0.0.1:7443\"", "listen = \"here\"");
         assert!(text.contains("listen"), "{text}");
 

@@ -44,6 +44,31 @@ pub enum Error {
     /// The key handler refuses the configuration.
     #[error("the configuration cannot be: {0}")]
     KeyHandler(String),
+    /// The line's interface takes shorter frames than the configuration says.
+    #[error(
+        "line.frame_octets_max is {wanted}, but {interface} takes frames of {takes} octets: set its MTU to {mtu} (`ip link set {interface} mtu {mtu}`, at both ends), or frame_octets_max to {takes}",
+        mtu = wanted - 14
+    )]
+    LineMtu {
+        /// The interface.
+        interface: String,
+        /// What the configuration wants.
+        wanted: usize,
+        /// What the interface takes.
+        takes: usize,
+    },
+    /// The certificate belongs to somebody else.
+    #[error(
+        "the certificate {file} is made out to {certificate:?}, but the node's name is {name:?}: name the node's own certificate in [tls]"
+    )]
+    OtherCertificate {
+        /// The file.
+        file: String,
+        /// The name in it.
+        certificate: String,
+        /// The node's name.
+        name: String,
+    },
     /// A suite that a channel needs failed its known answers.
     #[error(
         "channel {channel} wants suite {suite}, which failed its known answers on this machine; `qloak suite list` shows which did not"

@@ -87,6 +87,14 @@ impl Node {
                 suite: channel.suite.name,
             });
         }
+        let certificate = qloak_door::certificate_name(&config.tls)?;
+        if certificate != config.name.as_str() {
+            return Err(Error::OtherCertificate {
+                file: config.tls.cert.display().to_string(),
+                certificate,
+                name: config.name.to_string(),
+            });
+        }
         let door = Door::bind(
             config.manage_listen,
             qloak_door::server_config(&config.tls)?,
@@ -94,6 +102,19 @@ impl Node {
         .await?;
         let source = Source::new(&config.kme, config.line.peer.clone())?;
         let ports = Ports::open(&config)?;
+        let wanted = config.line.frame_octets_max;
+        if let Some(takes) = ports
+            .line
+            .frame_octets_max()
+            .filter(|takes| *takes < wanted)
+        {
+            let interface = ports.line.name().to_owned();
+            return Err(Error::LineMtu {
+                interface,
+                wanted,
+                takes,
+            });
+        }
         let core = KeyHandler::new(key_handler(&config, offered))
             .map_err(|refusal| Error::KeyHandler(refusal.to_string()))?;
 

@@ -64,6 +64,14 @@ pub enum OfflineError {
         "{0} needs 64-bit packet numbers and so a salt; aes-128-gcm and aes-256-gcm can do without"
     )]
     NeedsSalt(&'static str),
+    /// The packet numbers or the octets of the SA do not suffice for the capture.
+    #[error(
+        "the SA is used up (frames protected: {frames}): its packet numbers or octets are at their end; take another SAK, or a lower first PN that was not used before"
+    )]
+    Spent {
+        /// Frames that were protected.
+        frames: u64,
+    },
     /// A group address, or channel number 0 or beyond 1024.
     #[error("SCI {0} cannot be: an individual address and a channel of 1 to 1024 are needed")]
     Sci(Sci),
@@ -91,10 +99,17 @@ pub fn protect(job: Job, from: &Path, to: &Path) -> Result<Report, OfflineError>
     };
 
     let mut report = Report::default();
+    let mut spent = false;
     each_frame(from, to, &mut report, |storage, range, report| {
         let protected = secy.protect(reference, std::iter::once(Room::new(storage, range)), 0);
-        report.unfit += u64::from(protected.frames == 0);
+        report.unfit += u64::from(protected.frames == 0 && protected.no_sa == 0);
+        spent |= protected.no_sa > 0;
     })?;
+    if spent {
+        return Err(OfflineError::Spent {
+            frames: report.frames_out,
+        });
+    }
     Ok(report)
 }
 

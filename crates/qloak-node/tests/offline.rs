@@ -107,6 +107,10 @@ fn what_cannot_be_done_is_said() {
         short.contains("16 octets") && short.contains("32"),
         "{short}"
     );
+    let mut last = job("aes-256-gcm", 1, None);
+    last.first_pn = u64::from(u32::MAX);
+    let spent = text(offline::protect(last, &clear, &out));
+    assert!(spent.contains("used up (frames protected: 1)"), "{spent}");
     let missing = text(offline::protect(
         job("aes-256-gcm", 1, None),
         Path::new("no/such.pcap"),

@@ -36,6 +36,9 @@ use crate::{
 /// The hardware type of Ethernet (ARPHRD_ETHER).
 const ETHERNET: u16 = 1;
 
+/// Octets of the Ethernet header, which the MTU does not count.
+const ETHERNET_HEADER: usize = 14;
+
 /// A packet socket as a port.
 #[derive(Clone)]
 pub(crate) struct AfPacketPort {
@@ -46,6 +49,7 @@ pub(crate) struct AfPacketPort {
 struct Line {
     name: String,
     mac: [u8; 6],
+    mtu: usize,
     index: i32,
     receive: PacketSocket,
     transmit: PacketSocket,
@@ -124,6 +128,7 @@ fn make(config: &AfPacketConfig, sizes: &Sizes) -> Result<Line, PortError> {
     kernel.lro_off().map_err(offload("lro"))?;
     kernel.gro_off().map_err(offload("gro"))?;
     interface::bring_up(name, kernel_name, config.mtu, config.up)?;
+    let mtu = kernel.mtu().map_err(fail("read its MTU"))?;
     if !kernel.is_up().map_err(fail("see whether it is up"))? {
         return Err(PortError::Down {
             interface: name.clone(),
@@ -148,6 +153,7 @@ fn make(config: &AfPacketConfig, sizes: &Sizes) -> Result<Line, PortError> {
     Ok(Line {
         name: name.clone(),
         mac,
+        mtu,
         index,
         receive,
         transmit,
@@ -194,6 +200,10 @@ impl Port for AfPacketPort {
 
     fn mac(&self) -> Option<[u8; 6]> {
         Some(self.line.mac)
+    }
+
+    fn frame_octets_max(&self) -> Option<usize> {
+        Some(self.line.mtu + ETHERNET_HEADER)
     }
 
     fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {

@@ -43,6 +43,12 @@ pub trait Port: Send {
     /// The MAC address of the interface; none where there is none.
     fn mac(&self) -> Option<[u8; 6]>;
 
+    /// The longest frame, without FCS, that the interface took when the port was opened (its MTU and the
+    /// Ethernet header); none where there is no such bound.
+    fn frame_octets_max(&self) -> Option<usize> {
+        None
+    }
+
     /// Appends the frames that are there, up to the batch's capacity, and says how many. Nothing there
     /// is `Ok(0)`. Frames that are malformed are counted and left out.
     ///

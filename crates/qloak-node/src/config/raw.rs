@@ -31,9 +31,9 @@ pub(super) struct RawConfig {
 #[serde(deny_unknown_fields)]
 struct RawLine {
     port: RawPort,
-    address: MacAddress,
+    address: Spanned<MacAddress>,
     peer_address: Spanned<MacAddress>,
-    peer: SaeId,
+    peer: Spanned<SaeId>,
     #[serde(default = "line_frame_octets")]
     frame_octets_max: Spanned<usize>,
 }

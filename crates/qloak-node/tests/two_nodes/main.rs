@@ -299,3 +299,21 @@ async fn a_cut_key_supply_closes_the_channel_at_its_limit_and_comes_back_alone()
     );
     lab.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_certificate_of_another_name_is_refused_at_start() {
+    let mut lab = Lab::start(Mood::Good).await;
+    lab.stop().await;
+    let config = lab.folder.path().join("a.toml");
+    let text = std::fs::read_to_string(&config).expect("a configuration");
+    let text = text.replace("pki/node-a.", "pki/admin.");
+    std::fs::write(&config, text).expect("written");
+    let error = qloak_node::run_until(&[config], std::future::pending())
+        .await
+        .expect_err("refused")
+        .to_string();
+    assert!(
+        error.contains("admin.pem") && error.contains("\"admin\"") && error.contains("node-a"),
+        "{error}"
+    );
+}

@@ -105,6 +105,8 @@ fn what_the_interface_cannot_take_is_counted() {
         testing::ip("link add v0 mtu 1500 type veth peer name v1 mtu 9000");
         let mut port = opened("v0", 9014).unwrap();
         let mut far = opened("v1", 500).unwrap();
+        assert_eq!(port.frame_octets_max(), Some(1514));
+        assert_eq!(far.frame_octets_max(), Some(9014));
         let mut batch = Batch::with_sizes(4, sizes(9014));
         assert!(
             batch.push(&frame(9014, 1))

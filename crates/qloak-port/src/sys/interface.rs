@@ -93,6 +93,14 @@ impl<'a> Interface<'a> {
         self.ioctl(libc::SIOCSIFFLAGS, request).map(drop)
     }
 
+    /// The MTU, octets.
+    pub(crate) fn mtu(&self) -> io::Result<usize> {
+        let request = self.ioctl(libc::SIOCGIFMTU, self.request())?;
+        // SAFETY: SIOCGIFMTU has filled this member.
+        let octets = unsafe { request.ifr_ifru.ifru_mtu };
+        Ok(usize::try_from(octets).unwrap_or(0))
+    }
+
     /// Sets the MTU, octets.
     pub(crate) fn set_mtu(&self, octets: usize) -> io::Result<()> {
         let mut request = self.request();

@@ -34,8 +34,20 @@ impl RawConfig {
     ) -> Result<Config, ConfigError> {
         let hazmat = self.policy.allowed(text)?;
         let mut clients = BTreeMap::new();
+        let mut places = BTreeSet::from([self.line.port.place()]);
         for client in self.client {
             let number = *client.number.get_ref();
+            if !places.insert(client.port.place()) {
+                let what = format!(
+                    "the port of client port {number} is in use by the line or another client port; each needs its own"
+                );
+                return Err(ConfigError::at(
+                    text,
+                    client.number.span(),
+                    "client.port",
+                    what,
+                ));
+            }
             if clients
                 .insert(number, client.port.config(directory))
                 .is_some()
@@ -74,6 +86,15 @@ impl RawConfig {
             )));
         }
         let tls = self.tls.files(directory);
+        if *self.line.peer.get_ref() == self.name {
+            let what = "is this node's own name; the far node has another";
+            return Err(ConfigError::at(
+                text,
+                self.line.peer.span(),
+                "line.peer",
+                what,
+            ));
+        }
         let slots = ranged(
             text,
             self.key_ram.slots,
@@ -104,7 +125,22 @@ impl RawConfig {
 
 impl RawLine {
     fn check(self, text: &str, directory: &Path) -> Result<Line, ConfigError> {
-        if *self.peer_address.get_ref() == self.address {
+        for (address, span, key) in [
+            (self.address.get_ref(), self.address.span(), "line.address"),
+            (
+                self.peer_address.get_ref(),
+                self.peer_address.span(),
+                "line.peer_address",
+            ),
+        ] {
+            if address.0[0] & 1 != 0 {
+                let what = format!(
+                    "{address} is a group address; a line port has one of its own (first octet even)"
+                );
+                return Err(ConfigError::at(text, span, key, what));
+            }
+        }
+        if self.peer_address.get_ref() == self.address.get_ref() {
             let what = "both ends have the same address; each line port needs its own";
             return Err(ConfigError::at(
                 text,
@@ -122,15 +158,35 @@ impl RawLine {
         )?;
         Ok(Line {
             port: self.port.config(directory),
-            address: self.address,
+            address: self.address.into_inner(),
             peer_address: self.peer_address.into_inner(),
-            peer: self.peer,
+            peer: self.peer.into_inner(),
             frame_octets_max: octets,
         })
     }
 }
 
 impl RawPort {
+    /// What two ports cannot share.
+    fn place(&self) -> String {
+        match self {
+            Self::Memory { wire, end, .. } => format!("memory {wire} {}", *end as u8),
+            Self::Pcap { read, write, .. } => format!("pcap {read:?} {write:?}"),
+            Self::Tap {
+                interface,
+                namespace,
+                ..
+            }
+            | Self::AfPacket {
+                interface,
+                namespace,
+                ..
+            } => {
+                format!("interface {interface} {namespace:?}")
+            }
+        }
+    }
+
     fn config(self, directory: &Path) -> PortConfig {
         let path = |path: PathBuf| beside(directory, &path);
         match self {
