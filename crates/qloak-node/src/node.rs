@@ -323,6 +323,7 @@ fn key_handler(
         suite: channel.suite,
         limits: channel.limits,
         xpn: channel.xpn,
+        carriage: channel.carriage,
     };
     KeyHandlerConfig {
         address: config.line.address,

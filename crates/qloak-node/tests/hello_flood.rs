@@ -36,6 +36,7 @@ fn forged_hellos_do_not_keep_an_honest_one_out_for_good() {
             suite: Suite::by_name("aes-256-gcm").unwrap(),
             limits: Limits::default(),
             xpn: true,
+            carriage: qloak_api::Carriage::Transparent,
         }],
         offered: SUITES.iter().filter(|s| !s.hazmat).collect(),
         boot: [7; 16],

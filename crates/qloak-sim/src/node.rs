@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use qloak_api::Carriage;
 use qloak_api::{An, ChannelNumber, ClientPort, KeyId, Limits, MacAddress};
 use qloak_cipher::{
     level::Level,
@@ -63,7 +62,7 @@ impl Node {
             .clone()
             .map(|n| ChannelConfig {
                 number: number(n),
-                carriage: Carriage::Transparent,
+                carriage: plan.carriage[side.index()],
                 clients: vec![port(n)],
                 xpn: true,
                 replay_window: 4096,
@@ -84,6 +83,7 @@ impl Node {
                     suite: plan.suite,
                     limits: plan.limits,
                     xpn: true,
+                    carriage: plan.carriage[side.index()],
                 })
                 .collect(),
             offered: plan.offered[side.index()].clone(),

@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, BinaryHeap},
 };
 
-use qloak_api::{ChannelNumber, Limits, MacAddress, SaeId};
+use qloak_api::{Carriage, ChannelNumber, Limits, MacAddress, SaeId};
 use qloak_cipher::suite::Suite;
 use qloak_node::key_handler::{Action, Command, Event, Refusal, Timings};
 
@@ -65,6 +65,8 @@ pub struct Plan {
     pub limits: Limits,
     /// Slots of the key RAMs, by side.
     pub ram_slots: [u32; 2],
+    /// How a side carries client frames on its channels.
+    pub carriage: [Carriage; 2],
     /// Suites that a side offers.
     pub offered: [Vec<&'static Suite>; 2],
     /// Timings of both key handlers.
@@ -90,6 +92,7 @@ impl Plan {
             suite,
             limits: Limits::default(),
             ram_slots: [512; 2],
+            carriage: [Carriage::Transparent; 2],
             offered: [node::offered(), node::offered()],
             timings: node::timings(),
             frames_per_ms: 0,

@@ -11,7 +11,7 @@
 use std::fmt;
 
 use qloak_api::{
-    An, ChannelNumber, KeyId, Limits, MacAddress, SaeId,
+    An, Carriage, ChannelNumber, KeyId, Limits, MacAddress, SaeId,
     manage::{Alarm, AlarmKind, ChannelStatus, KeyHandlerState},
 };
 use qloak_cipher::suite::Suite;
@@ -54,6 +54,8 @@ pub struct AgreeChannel {
     pub limits: Limits,
     /// 64-bit packet numbers (XPN); otherwise 32-bit ones.
     pub xpn: bool,
+    /// How client frames are carried; both ends must agree.
+    pub carriage: Carriage,
 }
 
 /// How long things take, all in nanoseconds. The default suits a line of up to some hundred

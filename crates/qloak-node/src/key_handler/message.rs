@@ -10,17 +10,18 @@
 //!
 //!  type 1 hello     boot 16 | key ID 16                                          tag 0
 //!       2 welcome   boot 16 | key ID 16 | boot of the target 16
-//!       3 announce  channel 2 | AN 1 | suite 8 | SCI 8 | change 8 | encoding 8 | key ID 16 | ahead
+//!       3 announce  channel 2 | C+AN 1 | suite 8 | SCI 8 | change 8 | encoding 8 | key ID 16 | ahead
 //!       4 ready     channel 2 | AN 1 | change 8 | key ID 16 | proof 32
 //!       5 refuse    channel 2 | reason 1 | change 8 | key ID 16
 //!       6 sync      hears 8 | n 1 | n x (channel 2 | AN 1 | suite 8 | change 8) | ahead
 //!  ahead: n 1 | n x key ID 16
+//!  C+AN:  | C | 0 0 0 0 0 | AN |   C (0x80): the channel is aggregated, otherwise transparent
 //! ```
 //!
 //! What always holds: a frame that does not have exactly this form is no message, whatever its octets;
 //! nothing is allocated before a count was checked. Who may say what is left to the link.
 
-use qloak_api::{An, KeyId, MacAddress, Sci, SuiteId};
+use qloak_api::{An, Carriage, KeyId, MacAddress, Sci, SuiteId};
 use qloak_keys::derive::{MAC_OCTETS, MacKey};
 
 use super::limits;
@@ -28,6 +29,8 @@ use super::limits;
 const ETHER_TYPE: [u8; 2] = [0x88, 0xB5];
 const VERSION: u8 = 1;
 const HEADER_OCTETS: usize = 34;
+/// The bit above the AN of an announce: the channel is aggregated.
+const AGGREGATED: u8 = 0x80;
 /// Least octets of an Ethernet frame without FCS (IEEE 802.3-2018, 4A.4.2).
 const FRAME_OCTETS_MIN: usize = 60;
 
@@ -80,6 +83,7 @@ pub(super) struct Welcome {
 pub(super) struct Announce {
     pub(super) channel: u16,
     pub(super) an: An,
+    pub(super) carriage: Carriage,
     pub(super) suite: SuiteId,
     pub(super) sci: Sci,
     pub(super) change: u64,
@@ -119,6 +123,7 @@ pub(super) enum Reason {
     WrongSci = 4,
     KeyUnknown = 5,
     NoSa = 6,
+    Carriage = 7,
 }
 
 /// I am here; this is what I hear and what I encode with.
@@ -148,6 +153,7 @@ impl Reason {
             Self::WrongSci,
             Self::KeyUnknown,
             Self::NoSa,
+            Self::Carriage,
         ]
         .into_iter()
         .find(|reason| *reason as u8 == octet)
@@ -162,6 +168,7 @@ impl Reason {
             Self::WrongSci => "it expects another line port address (SCI)",
             Self::KeyUnknown => "its KME does not have the key",
             Self::NoSa => "it has no such SA",
+            Self::Carriage => "its channel has the other carriage",
         }
     }
 }
@@ -267,7 +274,8 @@ impl Body {
             }
             Self::Announce(announce) => {
                 out.extend_from_slice(&announce.channel.to_be_bytes());
-                out.push(announce.an.number());
+                let aggregated = announce.carriage == Carriage::Aggregated;
+                out.push(announce.an.number() | if aggregated { AGGREGATED } else { 0 });
                 out.extend_from_slice(&announce.suite.0.to_be_bytes());
                 out.extend_from_slice(&announce.sci.to_octets());
                 out.extend_from_slice(&announce.change.to_be_bytes());
@@ -365,16 +373,7 @@ impl Reader<'_> {
                 key_id: self.key_id()?,
                 target_boot: self.array()?,
             }),
-            3 => Body::Announce(Announce {
-                channel: self.u16()?,
-                an: self.an()?,
-                suite: SuiteId(self.u64()?),
-                sci: Sci::from_octets(self.array()?),
-                change: self.u64()?,
-                encoding: self.u64()?,
-                key_id: self.key_id()?,
-                ahead: self.ahead()?,
-            }),
+            3 => Body::Announce(self.announce()?),
             4 => Body::Ready(Ready {
                 channel: self.u16()?,
                 an: self.an()?,
@@ -390,6 +389,24 @@ impl Reader<'_> {
             }),
             6 => Body::Sync(self.sync()?),
             _ => return Err(Unread::Malformed),
+        })
+    }
+
+    fn announce(&mut self) -> Result<Announce, Unread> {
+        let (channel, octet) = (self.u16()?, self.u8()?);
+        Ok(Announce {
+            channel,
+            an: An::try_from(octet & !AGGREGATED).map_err(|_| Unread::Malformed)?,
+            carriage: match octet & AGGREGATED {
+                0 => Carriage::Transparent,
+                _ => Carriage::Aggregated,
+            },
+            suite: SuiteId(self.u64()?),
+            sci: Sci::from_octets(self.array()?),
+            change: self.u64()?,
+            encoding: self.u64()?,
+            key_id: self.key_id()?,
+            ahead: self.ahead()?,
         })
     }
 

@@ -15,7 +15,7 @@
 //! announced      | ready, proof good              | install, encode, retire the old SA   | encoding
 //! announced      | ready, proof wrong             | give the key up, alarm mismatch      | as before
 //! announced      | refuse: key unknown            | give the key up                      | as before
-//! announced      | refuse: suite, channel, SCI    | key back, alarm, wait 1 s            | as before
+//! announced      | refuse: suite, carriage, ...   | key back, alarm, wait 1 s            | as before
 //! announced      | 500 ms                         | alarm no-ready; the old SA goes on   | same
 //! announced,late | another suite is wanted        | give the key up                      | as before
 //! any            | frames, octets, time: share    | the SA is due                        | SA due
@@ -54,7 +54,7 @@ mod supply;
 use std::collections::HashMap;
 
 use qloak_api::{
-    ChannelNumber, KeyId, SuiteId,
+    Carriage, ChannelNumber, KeyId, SuiteId,
     manage::{AlarmKind, ChannelStatus, KeyHandlerState},
 };
 use qloak_cipher::suite::Suite;
@@ -93,6 +93,7 @@ pub struct KeyHandler {
 struct Channel {
     number: ChannelNumber,
     xpn: bool,
+    carriage: Carriage,
     initiator: Initiator,
     target: Target,
 }
@@ -148,6 +149,7 @@ impl KeyHandler {
             handler.channels.push(Channel {
                 number,
                 xpn,
+                carriage: channel.carriage,
                 initiator: Initiator::new(channel.suite, channel.limits),
                 target: Target::default(),
             });

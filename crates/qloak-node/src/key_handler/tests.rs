@@ -33,6 +33,7 @@ fn config() -> KeyHandlerConfig {
             suite: suite("aes-256-gcm"),
             limits: Limits::default(),
             xpn: true,
+            carriage: qloak_api::Carriage::Transparent,
         }],
         offered: SUITES.iter().filter(|suite| !suite.hazmat).collect(),
         boot: [7; 16],

@@ -1,6 +1,6 @@
 //! Commands at any time, refused ones, and the operations of the key RAM.
 
-use qloak_api::manage::AlarmKind;
+use qloak_api::{Carriage, manage::AlarmKind};
 use qloak_node::key_handler::{Command, Note, Refusal};
 use qloak_sim::{MS, Plan, Side, World};
 
@@ -53,6 +53,31 @@ fn a_suite_that_the_peer_does_not_offer_is_refused_in_words() {
     world.frames_per_ms = 0;
     world.run_ms(10);
     assert_eq!(world.book.lost(Side::A), 0);
+}
+
+#[test]
+fn two_carriages_are_refused_in_words_and_carry_nothing() {
+    let mut plan = Plan::new(seeds(1)[0]);
+    plan.carriage[1] = Carriage::Aggregated;
+    plan.frames_per_ms = 1;
+    let mut world = World::new(plan);
+    world.run_ms(2500);
+    assert_eq!(world.book.sent, [0; 2], "no SA, so nothing leaves");
+    for (side, words) in [
+        (
+            Side::A,
+            "its channel is aggregated, this one is transparent",
+        ),
+        (
+            Side::B,
+            "its channel is transparent, this one is aggregated",
+        ),
+    ] {
+        let alarms = world.node(side).state(world.now_ns()).alarms;
+        assert_eq!(alarms.len(), 1, "{alarms:?}");
+        assert_eq!(alarms[0].kind, AlarmKind::Mismatch);
+        assert!(alarms[0].text.contains(words), "{}", alarms[0].text);
+    }
 }
 
 #[test]

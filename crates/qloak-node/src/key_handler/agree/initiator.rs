@@ -6,6 +6,7 @@
 //! is going on.
 
 mod life;
+mod refused;
 
 use qloak_api::{An, ChannelNumber, KeyId, Limits, Sci, manage::AlarmKind};
 use qloak_cipher::suite::Suite;
@@ -16,7 +17,7 @@ use crate::key_handler::{
     KeyHandler,
     door::{Action, Note},
     limits,
-    message::{Announce, Body, Ready, Reason, Refuse},
+    message::{Announce, Body, Ready},
 };
 
 /// The outbound half of a channel.
@@ -180,6 +181,7 @@ impl KeyHandler {
         let body = Body::Announce(Announce {
             channel: number.number(),
             an,
+            carriage: channel.carriage,
             suite: channel.suite_id(suite),
             sci: Sci::new(self.config.address, number),
             change,
@@ -328,61 +330,6 @@ impl KeyHandler {
             self.alarms.clear(kind, Some(number), actions);
         }
         self.dirty = true;
-    }
-
-    /// The target will not.
-    pub(in crate::key_handler) fn refused(&mut self, refuse: &Refuse, actions: &mut Vec<Action>) {
-        if refuse.channel == 0 {
-            // It cannot have a key that we named ahead. One that is announced gets its own answer.
-            if self.ram.drop_outbound(refuse.key_id) {
-                self.lose(refuse.key_id, actions);
-                self.dirty = true;
-            }
-            return;
-        }
-        let Some(at) = self.channel_at(refuse.channel) else {
-            return;
-        };
-        let initiator = &mut self.channels[at].initiator;
-        if refuse.reason == Reason::NoSa {
-            let encodes = |sa: &Encoding| sa.change == refuse.change;
-            if initiator.encoding.as_ref().is_some_and(encodes) {
-                initiator.rekey_asked = true;
-                self.dirty = true;
-            }
-            return;
-        }
-        let meant =
-            |change: &Change| change.number == refuse.change && change.named.id == refuse.key_id;
-        if !initiator.change.as_ref().is_some_and(meant) {
-            return;
-        }
-        if refuse.reason == Reason::KeyUnknown {
-            return self.drop_change(at, actions);
-        }
-        self.mismatched(at, refuse.reason, actions);
-    }
-
-    /// The peer refused before it touched the key: the key waits again, and so do we.
-    fn mismatched(&mut self, at: usize, reason: Reason, actions: &mut Vec<Action>) {
-        let now_ns = self.now_ns;
-        let channel = &mut self.channels[at];
-        let Some(change) = channel.initiator.change.take() else {
-            return;
-        };
-        channel.initiator.rekey_asked |= change.asked;
-        channel.initiator.not_before_ns = now_ns + self.config.timings.refused_retry_ns;
-        let (number, suite) = (channel.number, change.suite.name);
-        self.ram.return_outbound(change.named);
-        let peer = &self.config.peer_sae_id;
-        let text = || {
-            format!(
-                "{peer} refuses {suite}: {}; the old SA goes on",
-                reason.words()
-            )
-        };
-        self.alarms
-            .raise(AlarmKind::Mismatch, Some(number), now_ns, text, actions);
     }
 
     /// How far the pipeline has used an SA.

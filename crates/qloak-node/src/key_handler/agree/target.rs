@@ -5,7 +5,7 @@
 //! answer, repeated as often as it is asked; an old SA goes only when the peer was seen to encode under
 //! a newer one and the line has had time to drain.
 
-use qloak_api::{An, ChannelNumber, KeyId, Sci, manage::AlarmKind};
+use qloak_api::{An, Carriage, ChannelNumber, KeyId, Sci, manage::AlarmKind};
 use qloak_cipher::suite::Suite;
 use qloak_keys::derive;
 
@@ -103,6 +103,9 @@ impl KeyHandler {
         if channel.suite_id(suite) != announce.suite {
             return Some(Reason::PnForm);
         }
+        if channel.carriage != announce.carriage {
+            return Some(Reason::Carriage);
+        }
         let sci = Sci::new(self.config.peer_address, channel.number);
         (sci != announce.sci).then_some(Reason::WrongSci)
     }
@@ -122,6 +125,10 @@ impl KeyHandler {
             let lack = match reason {
                 Reason::UnknownSuite => "this node does not offer it",
                 Reason::PnForm => "the channel has packet numbers of another length here",
+                Reason::Carriage if announce.carriage == Carriage::Aggregated => {
+                    "its channel is aggregated, this one is transparent"
+                }
+                Reason::Carriage => "its channel is transparent, this one is aggregated",
                 _ => "this node expects another line port address (SCI)",
             };
             format!("{peer} announces {suite}: {lack}")

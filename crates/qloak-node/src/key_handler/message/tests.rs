@@ -56,21 +56,28 @@ fn bodies() -> impl Strategy<Value = Body> {
             target_boot: b
         })),
         (
-            any::<(u16, u8, u64, [u8; 8], u64, u64, [u8; 16])>(),
+            any::<(u16, u8, u64, [u8; 8], u64, u64, [u8; 16], bool)>(),
             ids(limits::AHEAD_MAX)
         )
-            .prop_map(|((channel, an, suite, sci, change, encoding, id), ahead)| {
-                Body::Announce(Announce {
-                    channel,
-                    an: An::from_low_bits(an),
-                    suite: SuiteId(suite),
-                    sci: Sci::from_octets(sci),
-                    change,
-                    encoding,
-                    key_id: KeyId(id),
-                    ahead,
-                })
-            }),
+            .prop_map(
+                |((channel, an, suite, sci, change, encoding, id, aggregated), ahead)| {
+                    Body::Announce(Announce {
+                        channel,
+                        an: An::from_low_bits(an),
+                        carriage: if aggregated {
+                            Carriage::Aggregated
+                        } else {
+                            Carriage::Transparent
+                        },
+                        suite: SuiteId(suite),
+                        sci: Sci::from_octets(sci),
+                        change,
+                        encoding,
+                        key_id: KeyId(id),
+                        ahead,
+                    })
+                }
+            ),
         any::<(u16, u8, u64, [u8; 16], [u8; 32])>().prop_map(|(channel, an, change, id, proof)| {
             Body::Ready(Ready {
                 channel,
