@@ -5,7 +5,7 @@
 //!     |                      |             |
 //!     | not enough           | certainly   | anything else: in doubt
 //!     v                      v not held    v
-//!    503                 release, 503    void, 503
+//!    503                 release, 503    void, 503; empty the link if the peer lacks the blocks
 //! ```
 //!
 //! What always holds: octets are answered only after the last step; a step that fails or is cut short
@@ -58,8 +58,12 @@ async fn work(kms: &Kms, request: Request) -> Result<Vec<Reserved>, NoKeys> {
         local_targets,
     } = request;
     let (name, owner, reserving) = (link.config.name.clone(), link.own(), order.clone());
-    let reserved = kms
-        .ledger(move |store| store.reserve(&name, owner, &reserving, now_s()))
+    // The epoch first: if the link is emptied in between, it is not emptied again for these keys.
+    let (epoch, reserved) = kms
+        .ledger(move |store| {
+            let epoch = store.epoch(&name)?;
+            Ok((epoch, store.reserve(&name, owner, &reserving, now_s())?))
+        })
         .await
         .map_err(no_keys)?;
     let recipes: Vec<Recipe> = reserved.iter().map(|key| key.recipe.clone()).collect();
@@ -79,6 +83,22 @@ async fn work(kms: &Kms, request: Request) -> Result<Vec<Reserved>, NoKeys> {
                 .map_err(no_keys)?;
             return Err(NoKeys(format!(
                 "KME {peer} cannot be told of the keys now; ask again later"
+            )));
+        }
+        Hold::Gone(why) => {
+            let name = link.config.name.clone();
+            let emptied = kms
+                .ledger(move |store| {
+                    store.void(&ids, "the peer lacks blocks")?;
+                    store.empty(&name, owner, epoch)
+                })
+                .await
+                .map_err(no_keys)?;
+            if emptied {
+                link.emptied(&format!("{peer} lacks blocks that are stored here ({why})"));
+            }
+            return Err(NoKeys(format!(
+                "KME {peer} does not store the same blocks; the link begins anew, ask again later"
             )));
         }
         Hold::Doubtful(why) => {

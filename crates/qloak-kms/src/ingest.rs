@@ -161,7 +161,7 @@ impl Source {
                 } else {
                     None
                 };
-                Ok((store.epoch(), batch))
+                Ok((store.epoch(&name)?, batch))
             })
             .await?;
         if batch.is_none() && !due {
@@ -180,18 +180,25 @@ impl Source {
         let reset = self
             .kms
             .ledger(move |store| {
-                let reset = store.meet(&name, ack.epoch)?;
+                // The link was emptied meanwhile: this is an answer to what is no longer so.
+                if store.epoch(&name)? != epoch {
+                    return Ok(None);
+                }
+                let reset = store.meet(&name, Owner::Alice, ack.epoch)?;
                 if let Some(number) = number.filter(|_| ack.stored && !reset) {
                     store.confirm_batch(&name, number)?;
                 }
-                Ok(reset)
+                Ok(Some(reset))
             })
             .await?;
-        if reset {
-            tracing::warn!(
-                link = self.link.config.name,
-                "the peer has a new ledger; all blocks of the link are destroyed"
-            );
+        let same = reset == Some(false);
+        if reset == Some(true) {
+            self.link
+                .emptied("the peer's store is another one than before");
+        }
+        if !same {
+            // Bob is told at the next tick, and says which store it has then.
+            self.sent = None;
         }
         let mut view = self.link.view();
         if view.error.take().is_some() || view.heard.is_none() {
@@ -202,7 +209,7 @@ impl Source {
             );
         }
         view.heard = Some(Instant::now());
-        view.peer_epoch = Some(ack.epoch);
+        view.peer_epoch = same.then_some(ack.epoch);
         view.peer_enabled = ack.enabled;
         view.peer_full = ack.full;
         Ok(())

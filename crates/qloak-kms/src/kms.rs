@@ -45,6 +45,8 @@ pub(crate) struct View {
     pub(crate) heard: Option<Instant>,
     /// The other end's ledger, once heard.
     pub(crate) peer_epoch: Option<KeyId>,
+    /// When the link was last emptied, and why.
+    pub(crate) emptied: Option<(Instant, String)>,
     /// What went wrong last, until it goes well again.
     pub(crate) error: Option<String>,
     /// What the source is, in words.
@@ -129,6 +131,7 @@ impl Link {
             peer_full: false,
             heard: None,
             peer_epoch: None,
+            emptied: None,
             error: None,
             source: format!("{}: {} has not been heard yet", qloak_qkd::LABEL, link.peer),
             skr_bps: 0.0,
@@ -167,6 +170,20 @@ impl Link {
         )
     }
 
+    /// Says that all blocks of the link have been destroyed here.
+    pub(crate) fn emptied(&self, why: &str) {
+        tracing::warn!(
+            link = self.config.name,
+            peer = self.config.peer,
+            why,
+            "all blocks of the link are destroyed; it fills again with new ones"
+        );
+        let mut view = self.view();
+        view.emptied = Some((Instant::now(), why.to_owned()));
+        // No block is made until the peer has said what it stores now.
+        view.peer_epoch = None;
+    }
+
     /// What an operator sees of the link.
     pub(crate) fn state(&self, kms: &Kms, counts: Counts) -> KmsLink {
         let view = self.view().clone();
@@ -203,6 +220,14 @@ impl Link {
             alarms.push(format!("link {name}: {peer} does not answer: {why}"));
         } else if let Some(error) = &view.error {
             alarms.push(format!("link {name}: {error}"));
+        }
+        let emptied = view.emptied.as_ref();
+        if let Some((at, why)) = emptied.filter(|(at, _)| at.elapsed() < limits::EMPTIED_SHOWN) {
+            alarms.push(format!(
+                "link {name}: emptied {} s ago, all stored keys are destroyed: {why}; if it happens \
+                 again, see that one KMS alone runs as {peer} and as this one, each on its own ledger",
+                at.elapsed().as_secs()
+            ));
         }
         if stored == 0 {
             alarms.push(format!("link {name}: no key is left to give out"));

@@ -55,6 +55,10 @@ pub const HEARTBEAT: Duration = Duration::from_secs(1);
 /// Silence after which a link counts as down: three heartbeats and room for a slow machine.
 pub const SILENCE_MAX: Duration = Duration::from_secs(5);
 
+/// How long an operator is shown that a link was emptied: long enough to be seen by someone who looks
+/// why keys ran short.
+pub const EMPTIED_SHOWN: Duration = Duration::from_secs(600);
+
 /// How long a peer may take to answer. Less than the door allows a handler, so that an SAE gets an
 /// answer in words.
 pub const PEER_TIME_MAX: Duration = Duration::from_secs(5);

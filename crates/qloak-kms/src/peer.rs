@@ -8,8 +8,9 @@
 //!
 //! `blocks` stands for the quantum channel of an emulated link: it is the only message that carries key
 //! octets, and there would be none with a real one. What always holds: only the peer of the link, by
-//! name and role, is heard; an answer is given after the ledger has it on disk; 409 and 507 say that
-//! nothing was kept, any other fault leaves that open.
+//! name and role, is heard; an answer is given after the ledger has it on disk; 409, 410 and 507 say
+//! that nothing was kept, any other fault leaves that open. 410 says moreover that the two ends do not
+//! store the same blocks: the end that hears it empties the link.
 
 use std::{sync::Arc, time::Instant};
 
@@ -97,6 +98,8 @@ pub(crate) enum Hold {
     Held,
     /// They are certainly not held, and the blocks are as they were.
     Untouched(String),
+    /// They are not held, and some of their blocks are not at the other end.
+    Gone(String),
     /// They may be held, or their blocks may be gone.
     Doubtful(String),
 }
@@ -143,6 +146,9 @@ pub(crate) async fn order_keys(
         Err(DoorError::Status {
             status: 507, body, ..
         }) => Hold::Untouched(body),
+        Err(DoorError::Status {
+            status: 410, body, ..
+        }) => Hold::Gone(body),
         Err(error) if error.never_arrived() => Hold::Untouched(error.to_string()),
         Err(error) => Hold::Doubtful(error.to_string()),
     }
@@ -243,21 +249,19 @@ async fn take_batch(kms: &Kms, link: &Arc<Link>, body: &[u8]) -> Result<BatchAck
     );
     let (epoch, stored, reset) = kms
         .ledger(move |store| {
-            let reset = store.meet(&name, from)?;
-            let meant_for_us = to_epoch == Some(store.epoch());
+            let reset = store.meet(&name, Owner::Bob, from)?;
+            let epoch = store.epoch(&name)?;
+            let meant_for_us = to_epoch == Some(epoch);
             let stored = match meant_for_us && sent {
                 false => Ok(false),
                 true => store.accept_batch(&name, batch, octets_max).map(|()| true),
             };
-            Ok((store.epoch(), stored, reset))
+            Ok((epoch, stored, reset))
         })
         .await
         .map_err(ledger_problem)?;
     if reset {
-        tracing::warn!(
-            link = link.config.name,
-            "the peer has a new ledger; all blocks of the link are destroyed"
-        );
+        link.emptied("the peer's store is another one than before");
     }
     let full = matches!(stored, Err(LedgerError::Full));
     let stored = match stored {
@@ -335,7 +339,8 @@ fn peer_link<'a>(kms: &'a Kms, name: &str, caller: &Caller) -> Result<&'a Arc<Li
 fn ledger_problem(error: LedgerError) -> Problem {
     match error {
         LedgerError::Full => Problem::new(507, "no room", "too many keys wait to be fetched here"),
-        LedgerError::NoSuchBlock | LedgerError::KnownKey => Problem::conflict(error.to_string()),
+        LedgerError::NoSuchBlock => Problem::new(410, "gone", error.to_string()),
+        LedgerError::KnownKey => Problem::conflict(error.to_string()),
         other => {
             tracing::error!(error = %other, "an order of the peer could not be carried out");
             Problem::internal("the ledger failed; see the log")

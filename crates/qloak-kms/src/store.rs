@@ -19,6 +19,8 @@
 //!   that end's word only (`hold`, `voided`);
 //! - (key, consumer) is unique among deliveries, so no consumer is given a key twice;
 //! - a key in state DESTROYED has no octets in the store; the octets of a key are never used for another;
+//! - an end that is emptied has a new epoch, and an end that meets a new epoch is emptied, so that both
+//!   ends store the same blocks again;
 //! - what was reserved but not confirmed when the program ended is void at the next start.
 //!
 //! States of both ends meet in messages only. The store does no network, and is told the time.
@@ -161,15 +163,26 @@ impl Counts {
 
 /// What stores a ledger. SQLite on one machine; PostgreSQL is to follow. Calls block.
 pub trait Store: Send + Sync {
-    /// The name that this ledger was born with. A peer that meets another name than last time knows
-    /// that the blocks of the link are gone at the other end.
-    fn epoch(&self) -> KeyId;
-
-    /// Remembers the peer's epoch; if it has changed, all blocks of the link are destroyed. True then.
+    /// The name of what is stored for the link here, another one each time that the link is emptied. A
+    /// peer that meets another name than last time knows that the blocks are gone at the other end.
     ///
     /// # Errors
     /// [`LedgerError`], as every call.
-    fn meet(&self, link: &str, peer_epoch: KeyId) -> Result<bool, LedgerError>;
+    fn epoch(&self, link: &str) -> Result<KeyId, LedgerError>;
+
+    /// Remembers the peer's epoch; if it has changed, this end of the link is emptied too. True then.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    fn meet(&self, link: &str, own: Owner, peer_epoch: KeyId) -> Result<bool, LedgerError>;
+
+    /// The peer lacks blocks that are stored here: destroys all blocks of the link that no key is made
+    /// of, and begins a new epoch, by which the peer learns of it. Nothing is done, and false said, if
+    /// the epoch is another than `epoch`: the link has been emptied since.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    fn empty(&self, link: &str, own: Owner, epoch: KeyId) -> Result<bool, LedgerError>;
 
     /// Alice: keeps new blocks as one batch, not to be used before `confirm_batch`.
     ///

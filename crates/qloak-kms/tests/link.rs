@@ -192,7 +192,7 @@ async fn a_peer_that_sends_nonsense_is_refused() {
     for (bad, status) in [
         (order("node-b", json!(["node-b"]), json!([recipe])), 409),
         (order("node-a", json!(["node-x"]), json!([recipe])), 409),
-        (order("node-a", json!(["node-b"]), json!([recipe])), 409),
+        (order("node-a", json!(["node-b"]), json!([recipe])), 410),
         (order("node-a", json!([]), json!([recipe])), 400),
         (order("node-a", json!(["node-b"]), json!([])), 400),
         (order("", json!(["node-b"]), json!([recipe])), 400),
@@ -283,6 +283,61 @@ async fn a_ledger_that_is_lost_empties_the_link_and_it_fills_again() {
             let path = format!("/api/v1/keys/node-a/dec_keys?key_ID={}", sent[0].id);
             let fetched = keys(lab.ask(B, "node-b", &path, None).await);
             assert!(fetched[0].key.same_as(&sent[0].key));
+        }
+    }
+}
+
+/// One end runs on another ledger for a while, by mistake or for a repair, and then on its own again.
+#[tokio::test]
+async fn a_ledger_that_comes_back_heals_alone_and_no_key_is_delivered_twice() {
+    for end in [A, B] {
+        let mut lab = Lab::start().await;
+        let folder = lab.folder.path().to_owned();
+        let name = lab::NAMES[end];
+        let swap = |from: &str, to: &str| {
+            for file in ["sqlite", "sqlite-wal", "kek"] {
+                let of = |suffix: &str| folder.join(format!("{name}.{file}{suffix}"));
+                let _ = std::fs::rename(of(from), of(to));
+            }
+        };
+        let mut given = std::collections::HashSet::new();
+        for stop in [Some(("", ".first")), Some((".first", "")), None] {
+            for _ in 0..8 {
+                for (from, path) in [(A, ENC), (B, "/api/v1/keys/node-a/enc_keys")] {
+                    let (own, other) = [("node-a", "node-b"), ("node-b", "node-a")][from];
+                    let mut sent = Vec::new();
+                    until("keys are agreed", async || {
+                        let reply = lab.ask(from, own, path, None).await;
+                        let agreed = reply.status == 200;
+                        if agreed {
+                            sent = keys(reply);
+                        }
+                        agreed
+                    })
+                    .await;
+                    let path = format!("/api/v1/keys/{own}/dec_keys?key_ID={}", sent[0].id);
+                    let fetched = keys(lab.ask(1 - from, other, &path, None).await);
+                    assert!(fetched[0].key.same_as(&sent[0].key));
+                    assert!(
+                        given.insert(sent[0].key.as_slice().to_vec()),
+                        "delivered twice"
+                    );
+                }
+            }
+            let Some((from, to)) = stop else { continue };
+            lab.stop(end).await;
+            if from == ".first" {
+                swap("", ".second");
+            }
+            swap(from, to);
+            lab.run(end).await;
+        }
+        for end in [A, B] {
+            let alarms = lab.state(end).await.alarms;
+            assert!(
+                alarms.iter().any(|alarm| alarm.contains("emptied")),
+                "{alarms:?}"
+            );
         }
     }
 }

@@ -44,7 +44,6 @@ mod state {
 pub struct SqliteStore {
     connection: Mutex<Connection>,
     kek: Kek,
-    epoch: KeyId,
 }
 
 impl SqliteStore {
@@ -73,10 +72,6 @@ impl SqliteStore {
                 [link],
             )?;
         }
-        let epoch =
-            transaction.query_row("SELECT value FROM meta WHERE name = 'epoch'", [], |row| {
-                row.get(0)
-            })?;
         let voided = initiator::void_unconfirmed(&transaction)?;
         transaction.commit()?;
         if voided > 0 {
@@ -88,7 +83,6 @@ impl SqliteStore {
         Ok(Self {
             connection: Mutex::new(connection),
             kek,
-            epoch: KeyId(epoch),
         })
     }
 
@@ -109,12 +103,22 @@ impl SqliteStore {
 }
 
 impl Store for SqliteStore {
-    fn epoch(&self) -> KeyId {
-        self.epoch
+    fn epoch(&self, link: &str) -> Result<KeyId, LedgerError> {
+        self.transact(|transaction| link::epoch(transaction, link))
     }
 
-    fn meet(&self, link: &str, peer_epoch: KeyId) -> Result<bool, LedgerError> {
-        self.transact(|transaction| link::meet(transaction, link, peer_epoch))
+    fn meet(&self, link: &str, own: Owner, peer_epoch: KeyId) -> Result<bool, LedgerError> {
+        self.transact(|transaction| link::meet(transaction, link, own, peer_epoch))
+    }
+
+    fn empty(&self, link: &str, own: Owner, epoch: KeyId) -> Result<bool, LedgerError> {
+        self.transact(|transaction| {
+            if link::epoch(transaction, link)? != epoch {
+                return Ok(false);
+            }
+            link::empty(transaction, link, own)?;
+            Ok(true)
+        })
     }
 
     fn add_batch(&self, link: &str, blocks: Vec<(Block, Owner)>) -> Result<(), LedgerError> {

@@ -4,15 +4,30 @@ use qloak_api::KeyId;
 use qloak_qkd::Block;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::{integer, owner_number};
+use super::{integer, owner_number, random_id};
 use crate::{
     store::{Batch, LedgerError, Owner},
     wrap::{Kek, Kind},
 };
 
+/// The ledger's own until the link is emptied for the first time.
+pub(super) fn epoch(transaction: &Transaction<'_>, link: &str) -> Result<KeyId, LedgerError> {
+    let epoch = transaction.query_row(
+        "SELECT value FROM meta WHERE name IN ('epoch', ?1) ORDER BY name = 'epoch' LIMIT 1",
+        [epoch_of(link)],
+        |row| row.get(0),
+    )?;
+    Ok(KeyId(epoch))
+}
+
+fn epoch_of(link: &str) -> String {
+    format!("epoch of {link}")
+}
+
 pub(super) fn meet(
     transaction: &Transaction<'_>,
     link: &str,
+    own: Owner,
     peer_epoch: KeyId,
 ) -> Result<bool, LedgerError> {
     let known: Option<[u8; 16]> = transaction.query_row(
@@ -24,20 +39,39 @@ pub(super) fn meet(
         return Ok(false);
     }
     if known.is_some() {
-        // The other end has none of these any more. Blocks that are reserved stay: the key that they
-        // belong to is confirmed or voided by its own way.
+        empty(transaction, link, own)?;
+    }
+    // Alice's new epoch empties bob, whose epoch is then another one than this: it waits for that,
+    // or the two would empty each other for ever.
+    if known.is_none() || own == Owner::Bob {
         transaction.execute(
-            "DELETE FROM block WHERE link = ?1 AND key_id IS NULL",
-            [link],
+            "UPDATE link SET peer_epoch = ?2 WHERE name = ?1",
+            params![link, peer_epoch.0],
         )?;
-        // Batches are numbered anew: a new alice begins at 1, and a new bob knows none.
-        transaction.execute("UPDATE link SET batch = 0 WHERE name = ?1", [link])?;
+    }
+    Ok(known.is_some())
+}
+
+pub(super) fn empty(
+    transaction: &Transaction<'_>,
+    link: &str,
+    own: Owner,
+) -> Result<(), LedgerError> {
+    // Blocks that are reserved stay: the key that they belong to is confirmed or voided by its own way.
+    transaction.execute(
+        "DELETE FROM block WHERE link = ?1 AND key_id IS NULL",
+        [link],
+    )?;
+    // Batches are numbered anew: a new alice begins at 1, and a new bob knows none.
+    transaction.execute("UPDATE link SET batch = 0 WHERE name = ?1", [link])?;
+    if own == Owner::Alice {
+        transaction.execute("UPDATE link SET peer_epoch = NULL WHERE name = ?1", [link])?;
     }
     transaction.execute(
-        "UPDATE link SET peer_epoch = ?2 WHERE name = ?1",
-        params![link, peer_epoch.0],
+        "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2",
+        params![epoch_of(link), random_id()?.0],
     )?;
-    Ok(known.is_some())
+    Ok(())
 }
 
 pub(super) fn add(
