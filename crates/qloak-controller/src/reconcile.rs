@@ -66,6 +66,7 @@ impl Controller {
             let slot = (key.clone(), node.clone());
             if steps.is_empty() {
                 self.backoffs().remove(&slot);
+                self.no_trouble_at(&key, node);
                 continue;
             }
             let now = Instant::now();
@@ -204,6 +205,16 @@ impl Controller {
         let _ = self
             .store(move |store| store.audit_note(ITSELF, &action, &outcome))
             .await;
+    }
+
+    /// An end that was told everything holds nothing up, whatever kept it from that before. A rollback
+    /// stays in sight: it is no trouble of one end.
+    fn no_trouble_at(&self, key: &ChannelKey, node: &SaeId) {
+        let of_this_end = format!("{node} ");
+        let shown = self.picture().troubles.get(key).cloned();
+        if shown.is_some_and(|trouble| trouble.starts_with(&of_this_end)) {
+            self.trouble(key, None);
+        }
     }
 
     /// The node answered and does not know the channel.

@@ -3,7 +3,7 @@
 use qloak_controller::{Error, run};
 use qloak_door::TlsFiles;
 
-use crate::lab::{Lab, detail};
+use crate::lab::{Lab, detail, until};
 
 #[tokio::test]
 async fn a_node_behind_the_wrong_url_is_not_believed() {
@@ -72,6 +72,34 @@ async fn a_channel_at_one_end_only_cannot_be_steered() {
         "{problem}"
     );
     assert!(lab.a.inside().commands.is_empty());
+}
+
+#[tokio::test]
+async fn a_channel_that_comes_back_is_no_trouble_any_more_and_is_told() {
+    let lab = Lab::start().await;
+    assert_eq!(lab.set("camellia-256-gcm").await.0, 200);
+    lab.until_converged("camellia-256-gcm").await;
+    // It comes back as it was told last and without keys yet, or with what its own file says.
+    for own in ["camellia-256-gcm", "aes-256-gcm"] {
+        let mut channel = lab.b.inside().state.channels.remove(0);
+        lab.until("the channel is missed", |overview| {
+            let trouble = overview.channels[0].trouble.as_deref();
+            trouble == Some("node-b has no channel 1")
+        })
+        .await;
+        channel.suite_intended = own.to_owned();
+        channel.outbound.encoding = None;
+        lab.b.inside().state.channels.push(channel);
+        lab.until("the channel is there", |overview| {
+            overview.channels[0].trouble.is_none() && overview.channels[0].observed.len() == 2
+        })
+        .await;
+        until("node-b is told", || async {
+            lab.b.suite() == "camellia-256-gcm"
+        })
+        .await;
+    }
+    lab.until_converged("camellia-256-gcm").await;
 }
 
 #[tokio::test]
