@@ -5,6 +5,7 @@
 //! that come by REST (`topology`), so that there is one place that says what a link may be.
 
 use std::{
+    fmt,
     io::Read,
     net::SocketAddr,
     ops::Range,
@@ -48,21 +49,19 @@ impl Config {
         let directory = path.parent().unwrap_or(Path::new(""));
         read_bounded(path)
             .and_then(|text| Self::parse(&text, directory))
-            .map_err(|what| Error::Config {
+            .map_err(|fault| Error::Config {
                 path: path.to_path_buf(),
-                what,
+                fault,
             })
     }
 
     /// Checks the text of a configuration.
     ///
     /// # Errors
-    /// As [`Config::read`], in words and without the file's name.
-    pub fn parse(text: &str, directory: &Path) -> Result<Self, String> {
-        let raw: RawConfig = toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(1, |span| line_of(text, &span));
-            format!("line {line}: {}", error.message())
-        })?;
+    /// As [`Config::read`], without the file's name.
+    pub fn parse(text: &str, directory: &Path) -> Result<Self, ConfigFault> {
+        let raw: RawConfig =
+            toml::from_str(text).map_err(|error| ConfigFault::from_toml(text, &error))?;
         raw.check(text, directory)
     }
 }
@@ -139,7 +138,7 @@ struct RawLink {
 }
 
 impl RawConfig {
-    fn check(self, text: &str, directory: &Path) -> Result<Config, String> {
+    fn check(self, text: &str, directory: &Path) -> Result<Config, ConfigFault> {
         let seed = self.seed(text)?;
         Ok(Config {
             listen: address(text, &self.north.listen, "north.listen")?,
@@ -155,7 +154,7 @@ impl RawConfig {
         })
     }
 
-    fn seed(&self, text: &str) -> Result<Topology, String> {
+    fn seed(&self, text: &str) -> Result<Topology, ConfigFault> {
         let mut seed = Topology::default();
         for raw in &self.node {
             let record = NodeRecord {
@@ -190,7 +189,7 @@ impl RawConfig {
 }
 
 impl RawDashboard {
-    fn check(self, text: &str) -> Result<SocketAddr, String> {
+    fn check(self, text: &str) -> Result<SocketAddr, ConfigFault> {
         let listen = address(text, &self.listen, "dashboard.listen")?;
         if listen.ip().is_loopback() {
             Ok(listen)
@@ -205,7 +204,7 @@ impl RawDashboard {
     }
 }
 
-fn poll_interval(text: &str, raw: Option<Spanned<u64>>) -> Result<Duration, String> {
+fn poll_interval(text: &str, raw: Option<Spanned<u64>>) -> Result<Duration, ConfigFault> {
     let allowed = limits::POLL_INTERVAL_MS_MIN..=limits::POLL_INTERVAL_MS_MAX;
     match raw {
         None => Ok(Duration::from_millis(500)),
@@ -222,7 +221,7 @@ fn poll_interval(text: &str, raw: Option<Spanned<u64>>) -> Result<Duration, Stri
     }
 }
 
-fn address(text: &str, raw: &Spanned<String>, key: &str) -> Result<SocketAddr, String> {
+fn address(text: &str, raw: &Spanned<String>, key: &str) -> Result<SocketAddr, ConfigFault> {
     raw.get_ref().parse().map_err(|_| {
         let what = format!(
             "{:?} is no address and port such as 127.0.0.1:9443 or [::1]:9443",
@@ -232,8 +231,12 @@ fn address(text: &str, raw: &Spanned<String>, key: &str) -> Result<SocketAddr, S
     })
 }
 
-fn at(text: &str, span: &Range<usize>, key: &str, what: impl std::fmt::Display) -> String {
-    format!("line {}, key `{key}`: {what}", line_of(text, span))
+fn at(text: &str, span: &Range<usize>, key: &str, what: impl fmt::Display) -> ConfigFault {
+    ConfigFault {
+        line: Some(line_of(text, span)),
+        key: Some(key.to_owned()),
+        what: what.to_string(),
+    }
 }
 
 fn line_of(text: &str, span: &Range<usize>) -> usize {
@@ -244,18 +247,62 @@ fn line_of(text: &str, span: &Range<usize>) -> usize {
         .count()
 }
 
-fn read_bounded(path: &Path) -> Result<String, String> {
-    let unreadable = |error: std::io::Error| format!("the configuration cannot be read: {error}");
+/// What is wrong in a configuration, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigFault {
+    line: Option<usize>,
+    key: Option<String>,
+    what: String,
+}
+
+impl ConfigFault {
+    /// Of the file as a whole.
+    fn whole(what: String) -> Self {
+        Self {
+            line: None,
+            key: None,
+            what,
+        }
+    }
+
+    /// What the reader of TOML says; it names no key, so the key is read off the line.
+    fn from_toml(text: &str, error: &toml::de::Error) -> Self {
+        let line = error.span().map(|span| line_of(text, &span));
+        let words = line.and_then(|line| text.lines().nth(line - 1));
+        let key = words.and_then(|words| words.split_once('='));
+        Self {
+            line,
+            key: key.map(|(key, _)| key.trim().to_owned()),
+            what: error.message().to_owned(),
+        }
+    }
+}
+
+/// Goes on where the name of the file ends: `, line N, key `k`: ...`.
+impl fmt::Display for ConfigFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, ", line {line}")?;
+        }
+        if let Some(key) = &self.key {
+            write!(f, ", key `{key}`")?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+fn read_bounded(path: &Path) -> Result<String, ConfigFault> {
+    let unreadable = |error: std::io::Error| ConfigFault::whole(format!("cannot be read: {error}"));
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut text = String::new();
     file.take(limits::CONFIG_OCTETS_MAX + 1)
         .read_to_string(&mut text)
         .map_err(unreadable)?;
     if text.len() as u64 > limits::CONFIG_OCTETS_MAX {
-        return Err(format!(
-            "a configuration has at most {} octets",
+        return Err(ConfigFault::whole(format!(
+            "is longer than {} octets",
             limits::CONFIG_OCTETS_MAX
-        ));
+        )));
     }
     Ok(text)
 }
@@ -271,7 +318,9 @@ mod tests {
             EXAMPLE.contains(from),
             "the example no longer holds {from:?}"
         );
-        Config::parse(&EXAMPLE.replacen(from, to, 1), Path::new("")).expect_err("must be refused")
+        Config::parse(&EXAMPLE.replacen(from, to, 1), Path::new(""))
+            .expect_err("must be refused")
+            .to_string()
     }
 
     fn line(of: &str) -> String {
@@ -346,9 +395,14 @@ mod tests {
         assert!(
             Config::parse("", Path::new(""))
                 .unwrap_err()
+                .to_string()
                 .contains("north")
         );
         let missing = Config::read(Path::new("no/such/controller.toml")).unwrap_err();
-        assert!(missing.to_string().contains("no/such/controller.toml"));
+        let text = missing.to_string();
+        assert!(
+            text.starts_with("the configuration no/such/controller.toml: cannot be read"),
+            "{text}"
+        );
     }
 }

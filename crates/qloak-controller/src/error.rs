@@ -7,12 +7,25 @@ use std::{net::SocketAddr, path::PathBuf};
 #[non_exhaustive]
 pub enum Error {
     /// The configuration file is not valid: which key, which line, what is allowed.
-    #[error("{}: {what}", path.display())]
+    #[error("the configuration {}{fault}", path.display())]
     Config {
         /// The file.
         path: PathBuf,
-        /// What is wrong in it.
-        what: String,
+        /// Where in it, and what is wrong.
+        fault: crate::config::ConfigFault,
+    },
+    /// The certificate is somebody else's; nodes and KMSs would refuse it.
+    #[error(
+        "the certificate {} {}, but a controller needs one of the role \"controller\": nodes and KMSs refuse any other; \
+         make it with `qloak pki init --controller NAME` and name it in [tls]",
+        cert.display(),
+        role.as_ref().map_or("has no role".to_owned(), |role| format!("has the role {role:?}"))
+    )]
+    Role {
+        /// The certificate.
+        cert: PathBuf,
+        /// Its role (organisational unit), if it has one.
+        role: Option<String>,
     },
     /// The database cannot be used.
     #[error("the state in {} cannot be used: {what}", path.display())]

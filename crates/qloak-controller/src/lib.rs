@@ -19,6 +19,7 @@ pub mod change;
 pub mod config;
 pub mod controller;
 mod error;
+mod identity;
 pub mod intent;
 pub mod limits;
 mod metrics;
@@ -49,6 +50,7 @@ use controller::Controller;
 pub async fn run(config_path: &Path, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
     let config = Config::read(config_path)?;
     let tls = qloak_door::server_config(&config.tls)?;
+    identity::check(&config.tls.cert)?;
     let door = qloak_door::Door::bind(config.listen, tls).await?;
     let dashboard = match config.dashboard {
         None => None,

@@ -140,7 +140,7 @@ impl Error {
                 _ => 1,
             },
             Self::Controller(error) => match error {
-                qloak_controller::Error::Config { .. } => 3,
+                qloak_controller::Error::Config { .. } | qloak_controller::Error::Role { .. } => 3,
                 qloak_controller::Error::Door(error) => door_code(error),
                 _ => 1,
             },

@@ -110,7 +110,10 @@ async fn it_does_not_start_from_what_is_wrong() {
         (
             "interval_ms = 50",
             "interval_ms = 5",
-            &["line 10", "poll.interval_ms", "50 to 60000"][..],
+            &[
+                "controller.toml, line 10, key `poll.interval_ms`: ",
+                "50 to 60000",
+            ][..],
         ),
         ("[poll]", "[pol]", &["line 9", "pol", "expected one of"]),
         ("[poll]", "[poll", &["line 9"]),
@@ -144,6 +147,17 @@ async fn it_does_not_start_from_what_is_wrong() {
         let text = error.to_string();
         assert!(words.iter().all(|word| text.contains(word)), "{text}");
     }
+    let others = good.replace("pki/controller.", "pki/node-a.");
+    std::fs::write(lab.config(), others).expect("written");
+    let error = run(&lab.config(), std::future::pending())
+        .await
+        .expect_err("a node's certificate");
+    assert!(
+        error
+            .to_string()
+            .contains("node-a.pem has the role \"node\""),
+        "{error}"
+    );
     let public = good.replace(
         &format!("[dashboard]\nlisten = \"{}\"", lab.dashboard),
         "[dashboard]\nlisten = \"0.0.0.0:0\"",
@@ -153,7 +167,7 @@ async fn it_does_not_start_from_what_is_wrong() {
         .await
         .expect_err("not loopback");
     assert!(
-        matches!(&error, Error::Config { what, .. } if what.contains("loopback")),
+        matches!(&error, Error::Config { fault, .. } if fault.to_string().contains("loopback")),
         "{error}"
     );
 }
