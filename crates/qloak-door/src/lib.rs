@@ -18,6 +18,7 @@ mod error;
 mod files;
 pub mod limits;
 pub mod pki;
+mod refusals;
 mod server;
 mod verify;
 

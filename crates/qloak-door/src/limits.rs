@@ -8,6 +8,12 @@ pub const CONNECTIONS_MAX: usize = 512;
 /// How long a TLS handshake may take. A caller that dawdles holds one of the connections.
 pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
 
+/// How often refused callers of one address are told in the log, with their number since.
+pub const REFUSED_TOLD_EVERY: Duration = Duration::from_secs(10);
+
+/// Addresses of refused callers that are counted apart.
+pub const REFUSED_ADDRESSES_MAX: usize = 1024;
+
 /// How long a caller may take to send a request head; also how long a connection may idle. Longer
 /// than [`CLIENT_IDLE_TIME_MAX`], so that our own client closes first.
 pub const HEAD_TIME_MAX: Duration = Duration::from_secs(60);

@@ -5,10 +5,17 @@
 //! ```
 //!
 //! What always holds: at most [`limits::CONNECTIONS_MAX`] connections; each step has a time limit; one
-//! caller's fault closes one connection and is told once in the log, never more. When `shutdown`
+//! caller's fault closes one connection and is told once in the log, and those of one address once in
+//! [`limits::REFUSED_TOLD_EVERY`] with their number. When `shutdown`
 //! completes, no new connection is taken and open ones may end what they do.
 
-use std::{future::Future, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    net::SocketAddr,
+    pin::pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::{
     Router,
@@ -27,11 +34,11 @@ use tokio::{
     task::JoinSet,
     time::{sleep, timeout},
 };
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tower::ServiceExt;
 use tower_http::{limit::RequestBodyLimitLayer, timeout::TimeoutLayer};
 
-use crate::{Caller, DoorError, limits};
+use crate::{Caller, DoorError, limits, refusals::Refusals};
 
 /// A door that listens but does not serve yet, so that its port is known before it opens.
 #[derive(Debug)]
@@ -73,6 +80,7 @@ impl Door {
             ));
         let acceptor = TlsAcceptor::from(self.tls);
         let places = Arc::new(Semaphore::new(limits::CONNECTIONS_MAX));
+        let refusals = Arc::new(Refusals::default());
         let (close, closing) = watch::channel(false);
         let mut connections = JoinSet::new();
         let mut shutdown = pin!(shutdown);
@@ -85,8 +93,18 @@ impl Door {
                 continue;
             };
             let (acceptor, router, closing) = (acceptor.clone(), router.clone(), closing.clone());
+            let refusals = refusals.clone();
             connections.spawn(async move {
-                one_connection(stream, address, acceptor, router, closing).await;
+                match shake_hands(stream, acceptor).await {
+                    Ok((stream, caller)) => {
+                        one_connection(stream, address, caller, router, closing).await;
+                    }
+                    Err(why) => {
+                        if let Some(untold) = refusals.count(address.ip(), Instant::now()) {
+                            tracing::warn!(%address, why, untold, "refused at the TLS handshake");
+                        }
+                    }
+                }
                 drop(place);
             });
             while connections.try_join_next().is_some() {}
@@ -130,28 +148,29 @@ async fn accept(
     }
 }
 
-async fn one_connection(
+/// TLS and the caller's name, or why not.
+async fn shake_hands(
     stream: TcpStream,
-    address: SocketAddr,
     acceptor: TlsAcceptor,
+) -> Result<(TlsStream<TcpStream>, Caller), String> {
+    let _ = stream.set_nodelay(true);
+    let stream = timeout(limits::HANDSHAKE_TIME_MAX, acceptor.accept(stream))
+        .await
+        .map_err(|_| "gave no TLS handshake in time".to_owned())?
+        .map_err(|error| error.to_string())?;
+    let chain = stream.get_ref().1.peer_certificates();
+    let caller = chain.and_then(|chain| chain.first()).map(Caller::of);
+    let caller = caller.ok_or_else(|| "has shown no certificate".to_owned())?;
+    Ok((stream, caller))
+}
+
+async fn one_connection(
+    stream: TlsStream<TcpStream>,
+    address: SocketAddr,
+    caller: Caller,
     router: Router,
     mut closing: watch::Receiver<bool>,
 ) {
-    let _ = stream.set_nodelay(true);
-    let stream = match timeout(limits::HANDSHAKE_TIME_MAX, acceptor.accept(stream)).await {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return tracing::warn!(%address, %error, "refused at the TLS handshake"),
-        Err(_) => return tracing::warn!(%address, "gave no TLS handshake in time"),
-    };
-    let Some(caller) = stream
-        .get_ref()
-        .1
-        .peer_certificates()
-        .and_then(|chain| chain.first())
-        .map(Caller::of)
-    else {
-        return tracing::warn!(%address, "has shown no certificate");
-    };
     tracing::debug!(%address, name = caller.name, "connected");
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(caller.clone());
