@@ -53,7 +53,7 @@ fn faults_name_line_key_and_what_is_allowed() {
         (
             "kme_id = \"kms-a\"",
             "kme = \"kms-a\"",
-            &["line 5", "unknown field `kme`"],
+            &["line 5, key `kme`", "unknown field `kme`"],
         ),
         (
             "\"127.0.0.1:7101\"",
@@ -84,7 +84,7 @@ fn faults_name_line_key_and_what_is_allowed() {
         (
             "size_bits = 256",
             "size_bits = \"256\"",
-            &["line", "expected i64"],
+            &["line", "key `keys.size_bits`", "expected i64"],
         ),
         (
             "size_bits_min = 64",
@@ -170,7 +170,7 @@ fn faults_name_line_key_and_what_is_allowed() {
         (
             "rate_factor = 1.0",
             "speed = 1.0",
-            &["unknown field `speed`"],
+            &["key `link.emulated`", "unknown field `speed`"],
         ),
         ("[[link]]", "[link]", &["line"]),
         ("[ledger]", "[ledger", &["line"]),
@@ -207,7 +207,10 @@ async fn what_cannot_be_run_names_the_file() {
     );
     fs::write(&path, "kme_id = 5").unwrap();
     let message = run().await;
-    assert!(message.contains("kms.toml, line 1"), "{message}");
+    assert!(
+        message.contains("kms.toml, line 1, key `kme_id`"),
+        "{message}"
+    );
     fs::write(&path, vec![b'#'; (1 << 20) + 1]).unwrap();
     assert!(run().await.contains("longer than"));
     fs::write(&path, [0xff, 0xfe]).unwrap();

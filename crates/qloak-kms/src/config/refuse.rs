@@ -34,12 +34,15 @@ impl ConfigError {
         }
     }
 
+    /// What the reader of TOML says; it names no key, so the key is read off the line.
     pub(super) fn from_toml(text: &str, error: &toml::de::Error) -> Self {
         let line = error.span().map(|span| line_of(text, span.start));
+        // A field that is missing stands on no line, and is named in the message.
+        let named = line.filter(|_| !error.message().starts_with("missing field"));
         Self {
             file: None,
             line,
-            key: None,
+            key: named.and_then(|line| key_on(text, line)),
             what: error.message().to_owned(),
         }
     }
@@ -71,6 +74,26 @@ impl std::error::Error for ConfigError {}
 fn line_of(text: &str, offset: usize) -> usize {
     let before = text.as_bytes().get(..offset).unwrap_or(text.as_bytes());
     before.iter().filter(|octet| **octet == b'\n').count() + 1
+}
+
+/// The key that a line gives a value to, after the name of its table.
+fn key_on(text: &str, line: usize) -> Option<String> {
+    let plain = |name: &&str| {
+        !name.is_empty()
+            && name
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+    };
+    let (key, _) = text.lines().nth(line.checked_sub(1)?)?.split_once('=')?;
+    let key = Some(key.trim()).filter(plain)?;
+    let table = text.lines().take(line).filter_map(|line| {
+        let name = line.trim().strip_prefix('[')?.split(']').next()?;
+        Some(name.trim_start_matches('[').trim()).filter(plain)
+    });
+    Some(match table.last() {
+        Some(table) => format!("{table}.{key}"),
+        None => key.to_owned(),
+    })
 }
 
 /// The text of a configuration file, no longer than a configuration can be.
