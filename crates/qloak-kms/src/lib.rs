@@ -40,6 +40,18 @@ pub enum Error {
     /// Certificates cannot be used, or the address cannot be had.
     #[error(transparent)]
     Door(#[from] qloak_door::DoorError),
+    /// The certificate is made out to another name: no peer and no SAE would take this KMS for itself.
+    #[error(
+        "kme_id is {kme_id:?}, but the certificate {cert:?} is made out to {name:?}; make the two the same"
+    )]
+    Name {
+        /// As configured.
+        kme_id: String,
+        /// The certificate's file.
+        cert: std::path::PathBuf,
+        /// Its common name.
+        name: String,
+    },
     /// The key that keys are wrapped under cannot be used.
     #[error(transparent)]
     Kek(#[from] KekError),
@@ -70,6 +82,14 @@ pub async fn run(config_path: &Path, shutdown: impl Future<Output = ()>) -> Resu
 /// [`Error`], before any request is served.
 pub async fn serve(config: Config, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
     let tls = qloak_door::server_config(&config.tls)?;
+    let name = qloak_door::certificate_name(&config.tls)?;
+    if name != config.kme_id {
+        return Err(Error::Name {
+            kme_id: config.kme_id,
+            cert: config.tls.cert,
+            name,
+        });
+    }
     let door = qloak_door::Door::bind(config.listen, tls).await?;
     let kms = Arc::new(kms::Kms::open(config)?);
     tracing::info!(kme = kms.config.kme_id, address = %door.address(), "KMS serves");

@@ -287,6 +287,23 @@ async fn a_ledger_that_is_lost_empties_the_link_and_it_fills_again() {
     }
 }
 
+#[tokio::test]
+async fn a_certificate_of_another_name_is_refused_at_start() {
+    let folder = tempfile::tempdir().unwrap();
+    lab::certificates(folder.path());
+    let text = lab::config_text(A, [0, 1], "").replace("kme_id = \"kms-a\"", "kme_id = \"kms-x\"");
+    let config = qloak_kms::Config::parse(&text, folder.path()).unwrap();
+    let told = qloak_kms::serve(config, std::future::ready(())).await;
+    let told = told.expect_err("refused").to_string();
+    for part in ["\"kms-x\"", "\"kms-a\"", "kms-a.pem"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(
+        !folder.path().join("kms-a.sqlite").exists(),
+        "nothing is made"
+    );
+}
+
 /// One end runs on another ledger for a while, by mistake or for a repair, and then on its own again.
 #[tokio::test]
 async fn a_ledger_that_comes_back_heals_alone_and_no_key_is_delivered_twice() {
