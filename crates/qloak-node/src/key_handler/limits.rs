@@ -44,6 +44,9 @@ pub const RECORD_STALE_NS: u64 = 10_000_000_000;
 /// Fetches of keys ahead that may be under way at once; an announced key is always fetched.
 pub const PREFETCHES_MAX: usize = 4;
 
+/// A KME without keys is no alarm while this many wait, or a quarter of those that are kept ready.
+pub const FAIR_SHARE_MAX: usize = 4;
+
 /// How often a key that the KME does not know is asked for: its peer KME may be a moment behind.
 pub const FETCH_ATTEMPTS_MAX: u32 = 4;
 

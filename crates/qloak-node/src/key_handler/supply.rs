@@ -165,8 +165,8 @@ impl KeyHandler {
             }
         }
         self.supply.forget_stale(now_ns);
-        let fill = (self.config.fill_keys as usize).min(self.ram.slots() as usize / 2);
-        let missing = fill.saturating_sub(self.ram.outbound_len() + self.supply.coming());
+        let coming = self.ram.outbound_len() + self.supply.coming();
+        let missing = self.fill().saturating_sub(coming);
         if missing > 0 && now_ns >= self.supply.take.until_ns {
             let at_once = self.config.keys_per_request as usize;
             // One request while the KME fails, several side by side while it serves.
@@ -322,13 +322,29 @@ impl KeyHandler {
         self.supply_clear(actions);
     }
 
+    /// True while enough outbound keys wait that a KME with none to spare is nobody's concern.
+    fn fair_share_waits(&self) -> bool {
+        let share = (self.fill() / 4).clamp(1, limits::FAIR_SHARE_MAX);
+        self.ram.outbound_len() >= share
+    }
+
+    /// Outbound keys that are kept ready.
+    fn fill(&self) -> usize {
+        (self.config.fill_keys as usize).min(self.ram.slots() as usize / 2)
+    }
+
     fn take_failed(&mut self, failure: &SourceFailure, actions: &mut Vec<Action>) {
         let timings = self.config.timings;
         self.supply
             .take
             .failed(self.now_ns, timings.kme_retry_ns, timings.kme_retry_max_ns);
         self.kme_failed(failure);
-        if self.supply.take.failures >= 2 {
+        if matches!(failure, SourceFailure::Empty(_)) && self.fair_share_waits() {
+            // The KME makes keys more slowly than we ask for them: that is how filling goes.
+            if self.supply.fetch.failures == 0 {
+                self.alarms.clear(AlarmKind::KeySupply, None, actions);
+            }
+        } else if self.supply.take.failures >= 2 {
             self.supply_alarm(failure, actions);
         }
     }

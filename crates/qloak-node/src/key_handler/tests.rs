@@ -263,6 +263,34 @@ fn a_kme_that_never_answers_is_an_alarm_and_requests_stay_few() {
 }
 
 #[test]
+fn a_kme_that_is_empty_while_keys_wait_is_no_alarm() {
+    let mut handler = handler();
+    let empty = || SourceFailure::Empty("4 keys are asked for, 1 are stored".to_owned());
+    let away = || SourceFailure::Unreachable("connection refused".to_owned());
+    let mut fails = |from_ms: u64, first: bool, failure: &dyn Fn() -> SourceFailure| {
+        let mut given = !first;
+        for now_ms in from_ms..from_ms + 5000 {
+            let mut actions = Vec::new();
+            handler.handle(now_ms * MS, Event::Tick, &mut actions);
+            let mut answered = 0;
+            while let Some(request) = takes(&actions).get(answered).copied() {
+                answered += 1;
+                // The hello takes one of the first four.
+                let keys = || Ok((1..=4).map(|octet| named(octet, 32)).collect());
+                let result = if given { Err(failure()) } else { keys() };
+                given = true;
+                let event = Event::Taken { request, result };
+                handler.handle(now_ms * MS, event, &mut actions);
+            }
+        }
+        kinds(&handler, (from_ms + 5000) * MS).contains(&AlarmKind::KeySupply)
+    };
+    assert!(!fails(0, true, &empty), "three of eight keys wait");
+    assert!(fails(5000, false, &away), "the KME is away");
+    assert!(!fails(10_000, false, &empty), "it is there again");
+}
+
+#[test]
 fn it_wakes_in_time_and_not_all_the_time() {
     let mut handler = handler();
     let mut actions = Vec::new();
