@@ -253,6 +253,7 @@ fn offline_work_refuses_what_cannot_be_and_never_shows_a_key() {
     fs::write(path.join("sak"), SAK).unwrap();
     fs::write(path.join("short"), &SAK[..20]).unwrap();
     fs::write(path.join("bad"), format!("{}zz", &SAK[..62])).unwrap();
+    fs::write(path.join("octets"), [0xff, 0xfe]).unwrap();
     let protect = |suite: &str, key: &str, rest: &str| {
         run(
             path,
@@ -260,7 +261,12 @@ fn offline_work_refuses_what_cannot_be_and_never_shows_a_key() {
         )
     };
     protect("aes-265-gcm", "sak", "in.pcap out.pcap").fails(5, &["did you mean aes-256-gcm"]);
-    protect("aes-256-gcm", "none", "in.pcap out.pcap").fails(3, &["none"]);
+    protect("aes-256-gcm", "none", "in.pcap out.pcap").fails(3, &["none: the SAK file"]);
+    protect("aes-256-gcm", "octets", "in.pcap out.pcap").fails(3, &["octets: the SAK file"]);
+    protect("aes-256-gcm", "short", "in.pcap out.pcap").fails(3, &["has 20 characters"]);
+    let error = protect("aes-256-gcm", "bad", "in.pcap out.pcap")
+        .fails(3, &["no hex digit as its character 63"]);
+    assert!(!error.contains("zz"), "{error}");
     for key in ["short", "bad"] {
         let error = protect("aes-256-gcm", key, "in.pcap out.pcap").fails(3, &["64 hex digits"]);
         assert!(!error.contains("0001020304"), "{error}");
@@ -277,6 +283,76 @@ fn offline_work_refuses_what_cannot_be_and_never_shows_a_key() {
     )
     .fails(2, &["02:51:4c:00:00:0a/1"]);
     protect("aes-256-gcm", "sak", "--an 4 in.pcap o.pcap").fails(2, &["4"]);
+}
+
+#[test]
+fn a_run_that_fails_leaves_no_file_and_no_file_changed() {
+    let folder = tempdir().unwrap();
+    let path = folder.path();
+    capture(path);
+    fs::write(path.join("sak"), SAK).unwrap();
+    let whole = fs::read(path.join("in.pcap")).unwrap();
+    fs::write(path.join("cut.pcap"), &whole[..whole.len() - 7]).unwrap();
+    let words = "--suite aes-256-gcm --sak-file sak --sci 02:51:4c:00:00:0a/1";
+    let names = || {
+        let found = fs::read_dir(path).unwrap();
+        let mut names: Vec<_> = found.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = names();
+    for command in ["protect", "validate"] {
+        run(path, &format!("{command} {words} cut.pcap out.pcap")).fails(3, &["cut.pcap"]);
+        assert_eq!(names(), before, "{command}");
+    }
+    run(
+        path,
+        &format!("protect {words} --pn 4294967290 in.pcap out.pcap"),
+    )
+    .fails(3, &["used up"]);
+    assert_eq!(names(), before);
+    run(path, &format!("protect {words} in.pcap no/such/out.pcap")).fails(3, &["no/such/out.pcap"]);
+    // Corrected, it needs no --force; and with it, what was there stays until the new one is whole.
+    run(path, &format!("protect {words} in.pcap out.pcap")).well();
+    let good = fs::read(path.join("out.pcap")).unwrap();
+    run(path, &format!("protect {words} --force cut.pcap out.pcap")).fails(3, &["cut.pcap"]);
+    assert_eq!(fs::read(path.join("out.pcap")).unwrap(), good);
+    run(path, &format!("protect {words} --force in.pcap /dev/null")).well();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_sak_that_others_may_read_draws_a_warning() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempdir().unwrap();
+    let path = folder.path();
+    capture(path);
+    fs::write(path.join("sak"), SAK).unwrap();
+    for (mode, warned) in [(0o644, true), (0o600, false)] {
+        fs::set_permissions(path.join("sak"), fs::Permissions::from_mode(mode)).unwrap();
+        let words = "--suite aes-256-gcm --sak-file sak --sci 02:51:4c:00:00:0a/1 --force";
+        let ended = run(path, &format!("protect {words} in.pcap out.pcap"));
+        assert_eq!(ended.err.contains("chmod 600"), warned, "{}", ended.err);
+        ended.well();
+    }
+}
+
+#[test]
+fn positional_arguments_stand_first_and_in_their_order() {
+    let folder = tempdir().unwrap();
+    for (command, names) in [
+        ("suite set", &["LINK>", "CHANNEL>", "SUITE]"][..]),
+        ("key rekey", &["LINK>", "CHANNEL>"]),
+        ("key resize", &["SLOTS>"]),
+        ("key load-outbound", &["COUNT>"]),
+        ("key load-inbound", &["KEY_ID>"]),
+    ] {
+        let help = run(folder.path(), &format!("{command} -h")).well();
+        let (_, rest) = help.split_once("Arguments:").expect(command);
+        let (arguments, _) = rest.split_once("Options:").expect(command);
+        let places: Vec<_> = names.iter().map(|name| arguments.find(name)).collect();
+        assert!(places.is_sorted() && places[0].is_some(), "{help}");
+    }
 }
 
 #[test]

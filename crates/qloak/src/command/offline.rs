@@ -19,6 +19,9 @@ use crate::{
     limits, output,
 };
 
+/// Octets of a salt (XPN).
+const SALT_OCTETS: usize = 12;
+
 /// Protect the frames of a capture file under one key
 ///
 /// Each frame becomes one MACsec frame of a transparent channel.
@@ -73,7 +76,9 @@ struct Work {
 impl Protect {
     pub(super) fn run(&self, json: bool) -> Result<Outcome, Error> {
         let job = self.work.job(self.pn)?;
-        let report = offline::protect(job, &self.work.from, &self.work.to)?;
+        let report = self
+            .work
+            .write(|to| offline::protect(job, &self.work.from, to))?;
         let words = format!(
             "{} of {} frames protected into {}",
             report.frames_out,
@@ -92,7 +97,9 @@ impl Protect {
 impl Validate {
     pub(super) fn run(&self, json: bool) -> Result<Outcome, Error> {
         let job = self.work.job(self.pn)?;
-        let report = offline::validate(job, &self.work.from, &self.work.to)?;
+        let report = self
+            .work
+            .write(|to| offline::validate(job, &self.work.from, to))?;
         let words = format!(
             "{} of {} frames valid, written to {}",
             report.frames_out,
@@ -145,6 +152,38 @@ impl Work {
         })
     }
 
+    /// Lets `work` write a file beside OUT, which takes OUT's place once it is whole: a run that fails
+    /// leaves nothing, and an OUT that was there before as it was.
+    fn write(
+        &self,
+        work: impl FnOnce(&Path) -> Result<Report, offline::OfflineError>,
+    ) -> Result<Report, Error> {
+        // A device such as /dev/null is written, not replaced.
+        if fs::metadata(&self.to).is_ok_and(|found| !found.is_file()) {
+            return Ok(work(&self.to)?);
+        }
+        let name = self.to.file_name().ok_or_else(|| {
+            Error::Usage(format!("OUT {} is no name of a file", self.to.display()))
+        })?;
+        let mut beside = std::ffi::OsString::from(".");
+        beside.push(name);
+        beside.push(format!(".{}", std::process::id()));
+        let unfinished = Unfinished(self.to.with_file_name(beside));
+        let report = work(&unfinished.0).map_err(|error| self.as_out(&unfinished.0, error))?;
+        fs::rename(&unfinished.0, &self.to).map_err(|error| Error::file(&self.to, error))?;
+        Ok(report)
+    }
+
+    /// The user knows OUT and not the file beside it.
+    fn as_out(&self, beside: &Path, error: offline::OfflineError) -> Error {
+        match error {
+            offline::OfflineError::Capture { path, cause } if Path::new(&path) == beside => {
+                Error::file(&self.to, cause)
+            }
+            other => other.into(),
+        }
+    }
+
     fn tell(&self, json: bool, report: &Report, words: String) -> Result<(), Error> {
         if json {
             return output::json(report);
@@ -178,38 +217,51 @@ impl Work {
     }
 }
 
+/// A file that is gone again unless it was renamed.
+struct Unfinished(PathBuf);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // After the renaming there is none.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
 /// The SAK and, if there is one, the salt. Nothing of the file is ever shown.
 fn read_keys(path: &Path, suite: &Suite) -> Result<(Key, Option<[u8; 12]>), Error> {
     let mut text = Zeroizing::new(String::with_capacity(limits::KEY_FILE_OCTETS_MAX as usize));
-    fs::File::open(path)
-        .and_then(|file| {
-            file.take(limits::KEY_FILE_OCTETS_MAX)
-                .read_to_string(&mut text)
-        })
-        .map_err(|error| Error::file(path, error))?;
+    let unreadable =
+        |error: std::io::Error| Error::file(path, format!("the SAK file cannot be read: {error}"));
+    let file = fs::File::open(path).map_err(unreadable)?;
+    warn_if_open(path, &file);
+    file.take(limits::KEY_FILE_OCTETS_MAX)
+        .read_to_string(&mut text)
+        .map_err(unreadable)?;
     let mut lines = text
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let digits = suite.key_octets * 2;
-    let wrong = |which: &str, found: usize, wanted: usize| {
-        Error::file(
-            path,
-            format!(
-                "the {which} has {found} characters; {} takes {wanted} hex digits",
-                suite.name
-            ),
-        )
+    let takes = |which: &str, line: &str, octets: usize| {
+        hex(line, octets).map_err(|fault| {
+            let digits = octets * 2;
+            Error::file(
+                path,
+                format!(
+                    "the {which} {fault}; {} takes {digits} hex digits",
+                    suite.name
+                ),
+            )
+        })
     };
     let sak = lines.next().unwrap_or_default();
-    let octets = hex(sak).filter(|octets| octets.len() == suite.key_octets);
-    let octets = octets.ok_or_else(|| wrong("SAK (first line)", sak.chars().count(), digits))?;
+    let octets = takes("SAK (first line)", sak, suite.key_octets)?;
     let sak = Key::from_slice(&octets).map_err(|error| Error::file(path, error))?;
     let salt = match lines.next() {
         None => None,
         Some(line) => {
-            let octets = hex(line).and_then(|octets| <[u8; 12]>::try_from(octets.as_slice()).ok());
-            Some(octets.ok_or_else(|| wrong("salt (second line)", line.chars().count(), 24))?)
+            let mut salt = [0; SALT_OCTETS];
+            salt.copy_from_slice(&takes("salt (second line)", line, SALT_OCTETS)?);
+            Some(salt)
         }
     };
     if lines.next().is_some() {
@@ -221,14 +273,41 @@ fn read_keys(path: &Path, suite: &Suite) -> Result<(Key, Option<[u8; 12]>), Erro
     Ok((sak, salt))
 }
 
-fn hex(text: &str) -> Option<Zeroizing<Vec<u8>>> {
-    let mut octets = Zeroizing::new(Vec::with_capacity(text.len() / 2));
-    for pair in text.as_bytes().chunks(2) {
-        let [high, low] = pair else { return None };
-        let digit = |octet: u8| char::from(octet).to_digit(16);
-        octets.push((digit(*high)? << 4 | digit(*low)?) as u8);
+/// This many octets from hex, or in words what keeps it from being that. The words tell places and
+/// never what stands there.
+fn hex(text: &str, octets: usize) -> Result<Zeroizing<Vec<u8>>, String> {
+    let wrong = text.chars().position(|found| !found.is_ascii_hexdigit());
+    if let Some(at) = wrong {
+        return Err(format!("has no hex digit as its character {}", at + 1));
     }
-    Some(octets)
+    if text.len() != octets * 2 {
+        return Err(format!("has {} characters", text.len()));
+    }
+    let digit = |octet: u8| char::from(octet).to_digit(16).unwrap_or_default() as u8;
+    let pairs = text.as_bytes().chunks_exact(2);
+    Ok(Zeroizing::new(
+        pairs
+            .map(|pair| digit(pair[0]) << 4 | digit(pair[1]))
+            .collect(),
+    ))
+}
+
+/// A key that others may read still works, but somebody should know.
+fn warn_if_open(path: &Path, file: &fs::File) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        if file
+            .metadata()
+            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o077 != 0)
+        {
+            anstream::eprintln!(
+                "{} the SAK file {} can be read by others: chmod 600 it",
+                output::loud("warning:"),
+                path.display()
+            );
+        }
+    }
 }
 
 fn same_file(a: &Path, b: &Path) -> bool {
