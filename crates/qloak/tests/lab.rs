@@ -278,7 +278,11 @@ fn keys(lab: &Lab) {
             .unwrap_or(0)
     };
     let before = rekeys(&lab.command("status --json").json());
-    lab.command("key rekey metro 1").well();
+    lab.command("key rekey metro trunk").well();
+    lab.command("key rekey metro trnk")
+        .fails(5, &["did you mean trunk?"]);
+    lab.command("key rekey mtro 1")
+        .fails(5, &["did you mean metro?"]);
     lab.until("a rekey", |overview| rekeys(overview) > before);
     let text = lab
         .command(&format!("key resize 64 --node {}", lab.node_b))

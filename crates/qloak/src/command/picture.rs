@@ -251,3 +251,24 @@ pub(crate) fn discarded(channel: &ChannelState) -> u64 {
         + into.mux_errors
         + into.fragments_lost
 }
+
+/// The channel of a link that is meant, by number or name.
+pub(super) fn channel<'a>(
+    overview: &'a Overview,
+    link: &str,
+    channel: &str,
+) -> Result<&'a ChannelView, Error> {
+    let links = overview.links.iter().map(|link| link.name.as_str());
+    if !links.clone().any(|known| known == link) {
+        return Err(Error::unknown("link", link, links));
+    }
+    let mine = overview.channels.iter().filter(|view| view.link == link);
+    mine.clone()
+        .find(|view| view.channel.to_string() == channel || view.name == channel)
+        .ok_or_else(|| {
+            let known: Vec<_> = mine
+                .flat_map(|view| [view.channel.to_string(), view.name.clone()])
+                .collect();
+            Error::unknown("channel", channel, known.iter().map(String::as_str))
+        })
+}

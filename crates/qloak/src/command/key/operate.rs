@@ -3,13 +3,13 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::{Args, Subcommand};
-use qloak_api::{ChannelNumber, KeyId, manage::KeyOperation};
+use qloak_api::{ChannelNumber, KeyId, control::Overview, manage::KeyOperation};
 use qloak_door::Client;
 use serde_json::json;
 
 use crate::{
-    command::service,
-    connect::{Connection, is_door},
+    command::{picture, service},
+    connect::{Connection, Peer, is_door},
     error::{Error, Outcome},
     output,
 };
@@ -17,23 +17,24 @@ use crate::{
 /// Agree on new keys for a channel, both ways
 #[derive(Debug, Args)]
 pub(crate) struct Rekey {
-    #[command(flatten)]
-    connection: Connection,
     /// Name of the link
     link: String,
-    /// Number of the channel
-    channel: u16,
+    /// Number or name of the channel
+    channel: String,
+    // Last: its heading is that of every argument after it.
+    #[command(flatten)]
+    connection: Connection,
 }
 
 /// Which node is told.
 #[derive(Debug, Args)]
 pub(crate) struct Target {
-    #[command(flatten)]
-    connection: Connection,
     /// The node: its name (through the controller), or its door such as https://192.0.2.1:7443 or
     /// NAME=https://192.0.2.1:7443
     #[arg(long, value_name = "NODE")]
     node: String,
+    #[command(flatten)]
+    connection: Connection,
 }
 
 /// What a key handler can be told.
@@ -46,52 +47,55 @@ pub(crate) enum Operation {
     },
     /// Zeroise every key, those in use too, and start again: traffic stops until new keys are agreed on
     HardReset {
-        #[command(flatten)]
-        target: Target,
         /// Do not ask whether that is meant
         #[arg(long)]
         yes: bool,
+        #[command(flatten)]
+        target: Target,
     },
     /// Change the number of slots of the key RAM; the youngest keys beyond it are zeroised
     Resize {
-        #[command(flatten)]
-        target: Target,
         /// Slots, 8 to 65536
         #[arg(value_parser = clap::value_parser!(u32).range(8..=65_536))]
         slots: u32,
+        #[command(flatten)]
+        target: Target,
     },
     /// Take keys at the KME into the outbound half now
     LoadOutbound {
-        #[command(flatten)]
-        target: Target,
         /// How many
         #[arg(value_parser = clap::value_parser!(u32).range(1..))]
         count: u32,
+        #[command(flatten)]
+        target: Target,
     },
     /// Fetch these keys from the KME into the inbound half now
     LoadInbound {
-        #[command(flatten)]
-        target: Target,
         /// Names of the keys (UUIDs)
         #[arg(required = true, value_name = "KEY_ID")]
         key_ids: Vec<KeyId>,
+        #[command(flatten)]
+        target: Target,
     },
 }
 
 impl Rekey {
     pub(super) fn run(&self, json: bool) -> Result<Outcome, Error> {
-        let channel = ChannelNumber::try_from(self.channel)
-            .map_err(|error| Error::Usage(error.to_string()))?;
         let peer = self.connection.controller()?;
-        let path = format!(
-            "/v1/links/{}/channels/{channel}/rekey",
-            Client::segment(&self.link)
-        );
-        service::block_on(peer.post(&path, &json!({})))?;
+        let channel = service::block_on(self.begin(&peer))?;
         done(
             json,
             &format!("{} channel {channel}: rekey begun at both ends", self.link),
         )
+    }
+
+    async fn begin(&self, peer: &Peer) -> Result<ChannelNumber, Error> {
+        let overview: Overview = peer.get("/v1/overview").await?;
+        let channel = picture::channel(&overview, &self.link, &self.channel)?.channel;
+        let link = Client::segment(&self.link);
+        let path = format!("/v1/links/{link}/channels/{channel}/rekey");
+        peer.post(&path, &json!({})).await?;
+        Ok(channel)
     }
 }
 

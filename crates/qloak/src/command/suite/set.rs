@@ -11,7 +11,7 @@ use qloak_door::Client;
 use serde::Serialize;
 
 use crate::{
-    command::service,
+    command::{picture, service},
     connect::{Connection, Peer},
     error::{Error, Outcome},
     limits, output, words,
@@ -22,8 +22,6 @@ use crate::{
 /// The controller tells both ends; traffic goes on meanwhile. Limits that are not given stay as they are.
 #[derive(Debug, Args)]
 pub(crate) struct Set {
-    #[command(flatten)]
-    connection: Connection,
     /// Name of the link
     link: String,
     /// Number or name of the channel
@@ -46,6 +44,9 @@ pub(crate) struct Set {
     /// Share of a limit at which the next key is agreed on, 1 to 99
     #[arg(long, value_name = "PERCENT", help_heading = "Limits of a key")]
     rekey_at_percent: Option<u8>,
+    // Last: its heading is that of every argument after it.
+    #[command(flatten)]
+    connection: Connection,
 }
 
 /// What became of it.
@@ -81,7 +82,7 @@ impl Set {
 
     async fn carry_out(&self, peer: &Peer) -> Result<Report, Error> {
         let overview: Overview = peer.get("/v1/overview").await?;
-        let view = self.find(&overview)?;
+        let view = picture::channel(&overview, &self.link, &self.channel)?;
         let standing = view.intent.clone();
         let observed = view.observed.first();
         let suite = match &self.suite {
@@ -141,26 +142,6 @@ impl Set {
             }
         }
         Ok(report)
-    }
-
-    /// The channel that is meant, by number or name.
-    fn find<'a>(&self, overview: &'a Overview) -> Result<&'a ChannelView, Error> {
-        let links = overview.links.iter().map(|link| link.name.as_str());
-        if !links.clone().any(|link| link == self.link) {
-            return Err(Error::unknown("link", &self.link, links));
-        }
-        let mine = overview
-            .channels
-            .iter()
-            .filter(|view| view.link == self.link);
-        mine.clone()
-            .find(|view| view.channel.to_string() == self.channel || view.name == self.channel)
-            .ok_or_else(|| {
-                let known: Vec<_> = mine
-                    .flat_map(|view| [view.channel.to_string(), view.name.clone()])
-                    .collect();
-                Error::unknown("channel", &self.channel, known.iter().map(String::as_str))
-            })
     }
 
     fn limits(&self, standing: Limits) -> Limits {
