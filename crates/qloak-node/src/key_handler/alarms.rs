@@ -1,5 +1,5 @@
-//! What is wrong now. An alarm rises once, keeps its first words and its age, and is cleared when its
-//! cause is gone; rising and clearing are each one line in the log.
+//! What is wrong now. An alarm rises once, keeps its age and, but for [`Alarms::state`], its first words,
+//! and is cleared when its cause is gone; rising, new words and clearing are each one line in the log.
 
 use qloak_api::{
     ChannelNumber,
@@ -55,6 +55,28 @@ impl Alarms {
             text,
             since_ns: now_ns,
         });
+    }
+
+    /// Raises an alarm of the whole node, or gives the one that stands other words: more is known now.
+    pub(super) fn state(
+        &mut self,
+        kind: AlarmKind,
+        now_ns: u64,
+        text: String,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(at) = self.at(kind, None) else {
+            return self.raise(kind, None, now_ns, || text, actions);
+        };
+        let alarm = &mut self.standing[at];
+        if alarm.text != text {
+            alarm.text.clone_from(&text);
+            actions.push(Action::Note(Note::Raised {
+                kind,
+                channel: None,
+                text,
+            }));
+        }
     }
 
     /// Ends an alarm if it stands.

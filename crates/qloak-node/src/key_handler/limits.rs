@@ -75,5 +75,8 @@ pub const PASSING_MAX: usize = 16;
 /// The same complaint to the peer is made at most once in this time.
 pub const COMPLAINT_NS: u64 = 100_000_000;
 
+/// Frames that prove nothing are said to arrive for this long after the last.
+pub const UNPROVEN_NS: u64 = 5_000_000_000;
+
 /// A peer that announces what we do not have is believed to go on for this long.
 pub const STRAY_NS: u64 = 5_000_000_000;

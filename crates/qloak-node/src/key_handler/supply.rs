@@ -10,7 +10,7 @@ use qloak_api::{KeyId, manage::AlarmKind};
 use qloak_keys::NamedKey;
 
 use super::{
-    KeyHandler,
+    Channel, KeyHandler,
     door::{Action, Note, SourceFailure},
     limits,
     ram::Origin,
@@ -445,7 +445,13 @@ impl KeyHandler {
 
     fn supply_alarm(&mut self, failure: &SourceFailure, actions: &mut Vec<Action>) {
         let waiting = self.ram.outbound_len();
-        let text = || format!("{failure}; {waiting} outbound keys are left, then channels close");
+        let encodes = |channel: &Channel| channel.initiator.encoding.is_some();
+        let then = if self.channels.iter().any(encodes) {
+            "are left, then channels close"
+        } else {
+            "wait; no channel has an SA yet"
+        };
+        let text = || format!("{failure}; {waiting} outbound keys {then}");
         self.alarms
             .raise(AlarmKind::KeySupply, None, self.now_ns, text, actions);
     }

@@ -291,6 +291,60 @@ fn a_kme_that_is_empty_while_keys_wait_is_no_alarm() {
 }
 
 #[test]
+fn a_silent_peer_is_told_from_one_that_cannot_be_proven() {
+    let mut handler = handler();
+    let mut far = config();
+    std::mem::swap(&mut far.address, &mut far.peer_address);
+    std::mem::swap(&mut far.sae_id, &mut far.peer_sae_id);
+    let mut far = KeyHandler::new(far).unwrap_or_else(|e| panic!("{e}"));
+    let mut actions = Vec::new();
+    far.handle(0, Event::Tick, &mut actions);
+    let request = takes(&actions)[0];
+    let result = Ok(vec![named(1, 32)]);
+    far.handle(0, Event::Taken { request, result }, &mut actions);
+    let send = |action: &Action| match action {
+        Action::Send(frame) => Some(frame.clone()),
+        _ => None,
+    };
+    let Some(hello) = actions.iter().find_map(send) else {
+        panic!("it says no hello");
+    };
+    let mut stranger = hello.clone();
+    stranger[11] ^= 0x80;
+    let mut said = |now_ms: u64, frame: Option<&[u8]>| {
+        let event = frame.map_or(Event::Tick, Event::Frame);
+        handler.handle(now_ms * MS, event, &mut Vec::new());
+        handler.handle((now_ms + 500) * MS, Event::Tick, &mut Vec::new());
+        let alarms = handler.state((now_ms + 500) * MS).alarms;
+        let silent = |alarm: &&qloak_api::manage::Alarm| alarm.kind == AlarmKind::PeerSilent;
+        alarms.iter().find(silent).map(|alarm| alarm.text.clone())
+    };
+    assert_eq!(said(0, None), None);
+    for (now_ms, frame, words) in [
+        (1000, None, "node-b is not heard"),
+        (2000, Some(&stranger), "none from 02:51:4c:00:00:0b to"),
+        (3000, Some(&hello), "none is proven to be from node-b"),
+        (9000, None, "node-b is not heard"),
+    ] {
+        let text = said(now_ms, frame.map(Vec::as_slice)).unwrap_or_default();
+        assert!(text.contains(words), "{text}");
+    }
+    let supply = |handler: &KeyHandler| {
+        let alarms = handler.state(0).alarms;
+        let supply = alarms.iter().find(|a| a.kind == AlarmKind::KeySupply);
+        supply.map(|alarm| alarm.text.clone()).unwrap_or_default()
+    };
+    for now_s in 10..40 {
+        handler.handle(now_s * 1000 * MS, Event::Tick, &mut Vec::new());
+    }
+    let text = supply(&handler);
+    assert!(
+        text.ends_with("0 outbound keys wait; no channel has an SA yet"),
+        "{text}"
+    );
+}
+
+#[test]
 fn it_wakes_in_time_and_not_all_the_time() {
     let mut handler = handler();
     let mut actions = Vec::new();

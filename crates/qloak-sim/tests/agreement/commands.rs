@@ -77,6 +77,7 @@ fn two_carriages_are_refused_in_words_and_carry_nothing() {
         assert_eq!(alarms.len(), 1, "{alarms:?}");
         assert_eq!(alarms[0].kind, AlarmKind::Mismatch);
         assert!(alarms[0].text.contains(words), "{}", alarms[0].text);
+        assert!(!alarms[0].text.contains("old SA"), "{}", alarms[0].text);
     }
 }
 

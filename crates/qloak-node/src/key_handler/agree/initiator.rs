@@ -94,6 +94,15 @@ impl Initiator {
         self.change.is_some()
     }
 
+    /// What becomes of the frames while a change does not come about.
+    fn meanwhile(&self) -> &'static str {
+        match self.encoding {
+            Some(_) => "the old SA goes on",
+            None if self.closed => "the channel stays closed",
+            None => "there is no SA yet",
+        }
+    }
+
     pub(in crate::key_handler) fn changes_with(&self, id: KeyId) -> bool {
         self.change.as_ref().is_some_and(|c| c.named.id == id)
     }
@@ -162,7 +171,7 @@ impl KeyHandler {
     fn press(&mut self, at: usize, actions: &mut Vec<Action>) {
         let (now_ns, timings) = (self.now_ns, self.config.timings);
         let channel = &mut self.channels[at];
-        let number = channel.number;
+        let (number, meanwhile) = (channel.number, channel.initiator.meanwhile());
         let (intended, encoding) = (channel.initiator.suite, channel.initiator.confirmed(now_ns));
         let Some(change) = &mut channel.initiator.change else {
             return;
@@ -192,9 +201,8 @@ impl KeyHandler {
         self.say(&body, actions);
         if late {
             let peer = &self.config.peer_sae_id;
-            let text = || {
-                format!("{peer} does not answer the announce of key {key_id}; the old SA goes on")
-            };
+            let text =
+                || format!("{peer} does not answer the announce of key {key_id}; {meanwhile}");
             self.alarms
                 .raise(AlarmKind::NoReady, Some(number), now_ns, text, actions);
         }

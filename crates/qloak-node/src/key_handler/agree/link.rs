@@ -51,6 +51,8 @@ pub(in crate::key_handler) struct Link {
     pub(in crate::key_handler) heard_ns: Option<u64>,
     /// When the peer's address was last seen on the line, whatever it said.
     seen_ns: Option<u64>,
+    /// When an agreement frame last came that was not between the two configured addresses.
+    stranger_ns: Option<u64>,
     stray_ns: Option<u64>,
     pub(in crate::key_handler) forged: u64,
     pub(in crate::key_handler) replayed: u64,
@@ -113,6 +115,7 @@ impl Link {
             sync_turn: 0,
             heard_ns: None,
             seen_ns: None,
+            stranger_ns: None,
             stray_ns: None,
             forged: 0,
             replayed: 0,
@@ -147,7 +150,10 @@ impl KeyHandler {
         let (own, peer) = (self.config.address, self.config.peer_address);
         let received = match Received::read(frame, own, peer) {
             Ok(received) => received,
-            Err(Unread::Stranger) => return,
+            Err(Unread::Stranger) => {
+                self.link.stranger_ns = Some(self.now_ns);
+                return;
+            }
             Err(Unread::Malformed) => {
                 self.link.malformed += 1;
                 return;

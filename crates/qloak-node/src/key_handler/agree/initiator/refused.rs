@@ -56,6 +56,7 @@ impl KeyHandler {
         channel.initiator.rekey_asked |= change.asked;
         channel.initiator.not_before_ns = now_ns + self.config.timings.refused_retry_ns;
         let (number, suite) = (channel.number, change.suite.name);
+        let meanwhile = channel.initiator.meanwhile();
         let lack = match (reason, channel.carriage) {
             (Reason::Carriage, Carriage::Transparent) => {
                 "its channel is aggregated, this one is transparent"
@@ -67,7 +68,7 @@ impl KeyHandler {
         };
         self.ram.return_outbound(change.named);
         let peer = &self.config.peer_sae_id;
-        let text = || format!("{peer} refuses {suite}: {lack}; the old SA goes on");
+        let text = || format!("{peer} refuses {suite}: {lack}; {meanwhile}");
         self.alarms
             .raise(AlarmKind::Mismatch, Some(number), now_ns, text, actions);
     }

@@ -59,10 +59,9 @@ impl KeyHandler {
     pub(super) fn link_alarms(&mut self, actions: &mut Vec<Action>) {
         let since_ns = self.link.heard_ns.unwrap_or(self.started_ns);
         if self.now_ns.saturating_sub(since_ns) >= self.config.timings.silent_alarm_ns {
-            let peer = &self.config.peer_sae_id;
-            let text = || format!("{peer} is not heard: is it running, is the line connected?");
+            let text = self.silence();
             self.alarms
-                .raise(AlarmKind::PeerSilent, None, self.now_ns, text, actions);
+                .state(AlarmKind::PeerSilent, self.now_ns, text, actions);
         } else if self.link.heard_ns.is_some() {
             self.alarms.clear(AlarmKind::PeerSilent, None, actions);
         }
@@ -71,6 +70,26 @@ impl KeyHandler {
         {
             self.link.stray_ns = None;
             self.alarms.clear(AlarmKind::Mismatch, None, actions);
+        }
+    }
+
+    /// What is heard of a peer that says nothing provable, and what to look at.
+    fn silence(&self) -> String {
+        let fresh = |ns: Option<u64>| {
+            ns.is_some_and(|ns| self.now_ns.saturating_sub(ns) < limits::UNPROVEN_NS)
+        };
+        let (peer, from) = (&self.config.peer_sae_id, self.config.peer_address);
+        let own = self.config.address;
+        if fresh(self.link.seen_ns) {
+            format!(
+                "agreement frames arrive from {from}, but none is proven to be from {peer}: do the KMEs of both ends give keys, is peer = \"{peer}\" the name of the far node, and this node's name its peer?"
+            )
+        } else if fresh(self.link.stranger_ns) {
+            format!(
+                "agreement frames arrive, but none from {from} to {own}: does peer_address name the far line port, at both ends?"
+            )
+        } else {
+            format!("{peer} is not heard: is it running, is the line connected?")
         }
     }
 
