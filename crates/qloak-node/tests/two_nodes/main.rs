@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use lab::{Customer, Lab, Mood, frame};
 use qloak_api::{
     Limits, Problem,
-    manage::{AlarmKind, ChannelStatus, KeyOperation, SetSuite},
+    manage::{Alarm, AlarmKind, ChannelStatus, KeyOperation, SetSuite},
 };
 use qloak_door::DoorError;
 
@@ -300,20 +300,84 @@ async fn a_cut_key_supply_closes_the_channel_at_its_limit_and_comes_back_alone()
     lab.stop().await;
 }
 
+/// Stops the nodes and starts node-a alone with a changed configuration; returns what it says.
+async fn refused_at_start(lab: &mut Lab, from: &str, to: &str) -> String {
+    lab.stop().await;
+    let config = lab.folder.path().join("changed.toml");
+    let text = std::fs::read_to_string(lab.folder.path().join("a.toml")).expect("a configuration");
+    assert!(text.contains(from), "the configuration has no {from:?}");
+    std::fs::write(&config, text.replace(from, to)).expect("written");
+    let configs = [config];
+    let run = qloak_node::run_until(&configs, std::future::pending());
+    run.await.expect_err("refused").to_string()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_certificate_of_another_name_is_refused_at_start() {
+async fn certificates_that_cannot_be_used_are_refused_at_start() {
+    let mut lab = Lab::start(Mood::Good).await;
+    let other = refused_at_start(&mut lab, "pki/node-a.", "pki/admin.").await;
+    assert!(
+        other.contains("admin.pem") && other.contains("\"admin\"") && other.contains("node-a"),
+        "{other}"
+    );
+    let missing = refused_at_start(&mut lab, "pki/node-a.pem", "pki/lost.pem").await;
+    assert!(missing.contains("lost.pem"), "{missing}");
+    let no_pem = refused_at_start(&mut lab, "pki/node-a.pem", "a.toml").await;
+    assert!(
+        no_pem.contains("a.toml") && no_pem.contains("PEM"),
+        "{no_pem}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_kme_that_does_not_answer_raises_an_alarm_that_names_it() {
     let mut lab = Lab::start(Mood::Good).await;
     lab.stop().await;
     let config = lab.folder.path().join("a.toml");
     let text = std::fs::read_to_string(&config).expect("a configuration");
-    let text = text.replace("pki/node-a.", "pki/admin.");
-    std::fs::write(&config, text).expect("written");
-    let error = qloak_node::run_until(&[config], std::future::pending())
-        .await
-        .expect_err("refused")
-        .to_string();
+    let url = text
+        .lines()
+        .find(|line| line.starts_with("url = "))
+        .expect("a URL");
+    std::fs::write(&config, text.replace(url, "url = \"https://127.0.0.1:1\"")).expect("written");
+    lab.restart().await;
+    let state = lab
+        .until(0, "alarm for the key supply", |state| {
+            let supply = |alarm: &Alarm| alarm.kind == AlarmKind::KeySupply;
+            state.alarms.iter().any(supply)
+        })
+        .await;
+    let words: Vec<_> = state
+        .alarms
+        .iter()
+        .map(|alarm| alarm.text.as_str())
+        .collect();
+    let words = words.join(" | ");
     assert!(
-        error.contains("admin.pem") && error.contains("\"admin\"") && error.contains("node-a"),
-        "{error}"
+        words.contains("does not answer") && words.contains("127.0.0.1:1"),
+        "{words}"
     );
+    assert!(!state.key_handler.kme_reachable);
+    lab.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_frame_that_does_not_fit_a_transparent_line_is_counted_at_the_entrance() {
+    let mut lab = Lab::start(Mood::Good).await;
+    lab.until_open().await;
+    let (mut near, mut far) = (lab.customer("a", 3), lab.customer("b", 3));
+    near.send(&frame(1, 1483));
+    near.send(&frame(2, 1482));
+    let mut got = Vec::new();
+    collect(&mut far, &mut got, 1);
+    assert_eq!(
+        got,
+        [frame(2, 1482)],
+        "32 octets of SecTAG and ICV must fit too"
+    );
+    lab.until(0, "one frame too long", |state| {
+        state.clients[2].discarded_oversize == 1
+    })
+    .await;
+    lab.stop().await;
 }
