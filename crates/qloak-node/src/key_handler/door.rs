@@ -252,7 +252,7 @@ pub enum Refusal {
     #[error("the key RAM has 8 to 65536 slots; {0} were asked for")]
     Slots(u32),
     /// A number of keys that cannot be asked for.
-    #[error("{given} keys were asked for; 1 to {allowed} can be loaded now")]
+    #[error("{given} keys were asked for; {}", loadable(*allowed))]
     Count {
         /// Keys that were asked for.
         given: usize,
@@ -262,6 +262,13 @@ pub enum Refusal {
     /// The key was delivered to this node before, or is on its way.
     #[error("key {0} was delivered to this node before or is on its way")]
     KnownKey(KeyId),
+}
+
+fn loadable(allowed: usize) -> String {
+    match allowed {
+        0 => "the key RAM is full: none can be loaded now".to_owned(),
+        _ => format!("1 to {allowed} can be loaded now"),
+    }
 }
 
 /// What the driver has to do, in this order.

@@ -151,6 +151,16 @@ fn a_refused_command_changes_nothing() {
 }
 
 #[test]
+fn a_full_key_ram_is_called_full() {
+    let words = |allowed| Refusal::Count { given: 1, allowed }.to_string();
+    assert_eq!(
+        words(0),
+        "1 keys were asked for; the key RAM is full: none can be loaded now"
+    );
+    assert_eq!(words(9), "1 keys were asked for; 1 to 9 can be loaded now");
+}
+
+#[test]
 fn keys_that_a_kme_should_not_give_are_not_taken() {
     let mut handler = handler();
     let mut actions = Vec::new();
