@@ -212,6 +212,11 @@ impl World {
         self.nodes[side.index()] = Some(Node::start(side, &self.plan, boot, self.lives));
     }
 
+    /// Another configuration, for nodes that start from now on.
+    pub fn reconfigure(&mut self, change: impl FnOnce(&mut Plan)) {
+        change(&mut self.plan);
+    }
+
     /// A command for a node.
     ///
     /// # Errors

@@ -20,6 +20,7 @@
 //! announced,late | another suite is wanted        | give the key up                      | as before
 //! any            | frames, octets, time: share    | the SA is due                        | SA due
 //! any            | frames, octets, time: whole    | close, retire, alarm channel-closed  | no SA
+//! refused        | an earlier suite is wanted     | rekey: a success ends the alarms     | announced
 //! any            | the peer restarted             | close, retire, give up, say hello    | no SA
 //!
 //! target         | event                          | what it does                         | next

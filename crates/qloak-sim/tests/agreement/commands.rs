@@ -79,6 +79,34 @@ fn two_carriages_are_refused_in_words_and_carry_nothing() {
         assert!(alarms[0].text.contains(words), "{}", alarms[0].text);
         assert!(!alarms[0].text.contains("old SA"), "{}", alarms[0].text);
     }
+    // One end is mended.
+    world.stop(Side::B);
+    world.reconfigure(|plan| plan.carriage[1] = Carriage::Transparent);
+    world.start(Side::B);
+    world.run_until(2000, "open, and no alarm", |world| {
+        world.open() && Side::BOTH.iter().all(|s| alarms(world, *s).is_empty())
+    });
+}
+
+#[test]
+fn who_takes_a_refused_suite_back_ends_the_alarm_at_both_ends() {
+    for seed in seeds(10) {
+        let mut plan = Plan::new(seed);
+        plan.offered[1].retain(|suite| suite.name != "serpent-256-ocb");
+        let mut world = World::new(plan);
+        world.run_until(200, "both ends open", World::open);
+        for (name, alarmed) in [("serpent-256-ocb", true), ("aes-256-gcm", false)] {
+            let channel = World::channel(1);
+            let suite = suite(name);
+            let set = Command::SetSuite { channel, suite };
+            assert_eq!(world.command(Side::A, set), Ok(()));
+            world.run_until(2500, name, |world| {
+                let stands = |s: &Side| alarms(world, *s).contains(&AlarmKind::Mismatch);
+                Side::BOTH.iter().all(|side| stands(side) == alarmed)
+            });
+        }
+        assert!(world.open(), "seed {seed}");
+    }
 }
 
 #[test]

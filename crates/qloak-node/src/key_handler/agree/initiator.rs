@@ -32,6 +32,8 @@ pub(in crate::key_handler) struct Initiator {
     /// When the command came that the present change of suite serves.
     commanded_ns: Option<u64>,
     not_before_ns: u64,
+    /// The peer refused the last change; one that it takes ends the alarm at both ends.
+    refused: bool,
     pub(in crate::key_handler) closed: bool,
     pub(in crate::key_handler) rekeys: u64,
     pub(in crate::key_handler) last_suite_change_ns: Option<u64>,
@@ -75,6 +77,7 @@ impl Initiator {
             rekey_asked: false,
             commanded_ns: None,
             not_before_ns: 0,
+            refused: false,
             closed: false,
             rekeys: 0,
             last_suite_change_ns: None,
@@ -136,7 +139,10 @@ impl KeyHandler {
         let wanted = match &initiator.encoding {
             None => true,
             Some(sa) => {
-                initiator.rekey_asked || life == Life::Due || sa.suite.id != initiator.suite.id
+                initiator.rekey_asked
+                    || initiator.refused
+                    || life == Life::Due
+                    || sa.suite.id != initiator.suite.id
             }
         };
         let settled = initiator.encoding.is_none() || initiator.confirmed(now_ns).is_some();
@@ -400,7 +406,10 @@ impl KeyHandler {
             self.drop_change(at, actions);
             let channel = self.channels[at].number;
             let initiator = &mut self.channels[at].initiator;
-            initiator.not_before_ns = 0;
+            (initiator.not_before_ns, initiator.refused) = (0, false);
+            // Who has restarted may have been given another configuration.
+            self.alarms
+                .clear(AlarmKind::Mismatch, Some(channel), actions);
             if let Some(sa) = initiator.encoding.take() {
                 actions.push(Action::Close { channel });
                 actions.push(Action::RetireOutbound { channel, an: sa.an });
@@ -415,7 +424,7 @@ impl Initiator {
     fn switch(&mut self, change: &Change, now_ns: u64) -> Option<Encoding> {
         self.rekeys += u64::from(self.last_an.is_some());
         self.last_an = Some(change.an);
-        self.closed = false;
+        (self.closed, self.refused) = (false, false);
         self.encoding.replace(Encoding {
             an: change.an,
             key_id: change.named.id,

@@ -342,6 +342,8 @@ impl KeyHandler {
         for at in 0..self.channels.len() {
             self.retire_inbound(at, |_| true, actions);
             self.channels[at].target = Target::default();
+            let number = Some(self.channels[at].number);
+            self.alarms.clear(AlarmKind::Mismatch, number, actions);
         }
         self.dirty = true;
     }

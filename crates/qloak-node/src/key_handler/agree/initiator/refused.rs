@@ -54,6 +54,7 @@ impl KeyHandler {
             return;
         };
         channel.initiator.rekey_asked |= change.asked;
+        channel.initiator.refused = true;
         channel.initiator.not_before_ns = now_ns + self.config.timings.refused_retry_ns;
         let (number, suite) = (channel.number, change.suite.name);
         let meanwhile = channel.initiator.meanwhile();
