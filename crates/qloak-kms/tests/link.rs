@@ -2,6 +2,8 @@
 
 mod lab;
 
+use std::collections::HashSet;
+
 use lab::{A, B, Lab, json, keys, ledger_octets, until};
 use serde_json::json;
 
@@ -304,6 +306,30 @@ async fn a_certificate_of_another_name_is_refused_at_start() {
     );
 }
 
+/// Both ends ask for keys until some are agreed, which the other end has too and nobody had before.
+async fn agree(lab: &Lab, given: &mut HashSet<Vec<u8>>) {
+    for _ in 0..8 {
+        for (from, path) in [(A, ENC), (B, "/api/v1/keys/node-a/enc_keys")] {
+            let (own, other) = [("node-a", "node-b"), ("node-b", "node-a")][from];
+            let mut sent = Vec::new();
+            until("keys are agreed", async || {
+                let reply = lab.ask(from, own, path, None).await;
+                let agreed = reply.status == 200;
+                if agreed {
+                    sent = keys(reply);
+                }
+                agreed
+            })
+            .await;
+            let path = format!("/api/v1/keys/{own}/dec_keys?key_ID={}", sent[0].id);
+            let fetched = keys(lab.ask(1 - from, other, &path, None).await);
+            assert!(fetched[0].key.same_as(&sent[0].key));
+            let octets = sent[0].key.as_slice().to_vec();
+            assert!(given.insert(octets), "delivered twice");
+        }
+    }
+}
+
 /// One end runs on another ledger for a while, by mistake or for a repair, and then on its own again.
 #[tokio::test]
 async fn a_ledger_that_comes_back_heals_alone_and_no_key_is_delivered_twice() {
@@ -317,30 +343,9 @@ async fn a_ledger_that_comes_back_heals_alone_and_no_key_is_delivered_twice() {
                 let _ = std::fs::rename(of(from), of(to));
             }
         };
-        let mut given = std::collections::HashSet::new();
+        let mut given = HashSet::new();
         for stop in [Some(("", ".first")), Some((".first", "")), None] {
-            for _ in 0..8 {
-                for (from, path) in [(A, ENC), (B, "/api/v1/keys/node-a/enc_keys")] {
-                    let (own, other) = [("node-a", "node-b"), ("node-b", "node-a")][from];
-                    let mut sent = Vec::new();
-                    until("keys are agreed", async || {
-                        let reply = lab.ask(from, own, path, None).await;
-                        let agreed = reply.status == 200;
-                        if agreed {
-                            sent = keys(reply);
-                        }
-                        agreed
-                    })
-                    .await;
-                    let path = format!("/api/v1/keys/{own}/dec_keys?key_ID={}", sent[0].id);
-                    let fetched = keys(lab.ask(1 - from, other, &path, None).await);
-                    assert!(fetched[0].key.same_as(&sent[0].key));
-                    assert!(
-                        given.insert(sent[0].key.as_slice().to_vec()),
-                        "delivered twice"
-                    );
-                }
-            }
+            agree(&lab, &mut given).await;
             let Some((from, to)) = stop else { continue };
             lab.stop(end).await;
             if from == ".first" {
@@ -349,6 +354,39 @@ async fn a_ledger_that_comes_back_heals_alone_and_no_key_is_delivered_twice() {
             swap(from, to);
             lab.run(end).await;
         }
+        for end in [A, B] {
+            let alarms = lab.state(end).await.alarms;
+            assert!(
+                alarms.iter().any(|alarm| alarm.contains("emptied")),
+                "{alarms:?}"
+            );
+        }
+    }
+}
+
+/// The name of the ledger does not tell it; that blocks are not there does.
+#[tokio::test]
+async fn a_ledger_that_is_rolled_back_heals_alone_and_no_key_is_delivered_twice() {
+    for end in [A, B] {
+        let mut lab = Lab::start().await;
+        let (ledger, backup) = ["sqlite", "backup"]
+            .map(|suffix| {
+                lab.folder
+                    .path()
+                    .join(format!("{}.{suffix}", lab::NAMES[end]))
+            })
+            .into();
+        let mut given = HashSet::new();
+        agree(&lab, &mut given).await;
+        lab.stop(end).await;
+        std::fs::copy(&ledger, &backup).unwrap();
+        lab.run(end).await;
+        agree(&lab, &mut given).await;
+        lab.stop(end).await;
+        std::fs::copy(&backup, &ledger).unwrap();
+        let _ = std::fs::remove_file(ledger.with_extension("sqlite-wal"));
+        lab.run(end).await;
+        agree(&lab, &mut given).await;
         for end in [A, B] {
             let alarms = lab.state(end).await.alarms;
             assert!(
