@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use qloak_door::{Client, TlsFiles};
+use qloak_door::{Client, DoorError, TlsFiles};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{error::Error, limits};
@@ -37,10 +37,47 @@ struct File {
     controller: Option<String>,
 }
 
+/// Whose door it is meant to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Controller,
+    Node,
+}
+
+impl Kind {
+    fn who(self) -> &'static str {
+        match self {
+            Self::Controller => "the controller",
+            Self::Node => "the node",
+        }
+    }
+
+    /// Paths that every such door has: whoever does not know them is somebody else.
+    fn always_has(self, path: &str) -> bool {
+        match self {
+            Self::Controller => ["/v1/overview", "/v1/suites"].contains(&path),
+            Self::Node => ["/v1/state", "/v1/suites", "/v1/keys"].contains(&path),
+        }
+    }
+
+    fn hint(self) -> &'static str {
+        match self {
+            Self::Controller => {
+                "this is no controller's door; is it a node's or a KMS's? A node itself is asked with --node, \
+                 where a command has it"
+            }
+            Self::Node => {
+                "this is no node's door; is it a KMS's, or the controller's, which --controller names?"
+            }
+        }
+    }
+}
+
 /// A door that is known by a name, for messages.
 #[derive(Debug, Clone)]
 pub(crate) struct Peer {
     client: Client,
+    kind: Kind,
     who: String,
 }
 
@@ -67,15 +104,15 @@ impl Connection {
             .controller
             .clone()
             .ok_or_else(|| not_set("the controller's door", "controller", "QLOAK_CONTROLLER"))?;
-        all.peer("the controller", &door)
+        all.peer(Kind::Controller, &door)
     }
 
     /// A node, by its door.
     pub(crate) fn node(&self, door: &str) -> Result<Peer, Error> {
-        self.resolved()?.peer("the node", door)
+        self.resolved()?.peer(Kind::Node, door)
     }
 
-    fn peer(&self, who: &str, door: &str) -> Result<Peer, Error> {
+    fn peer(&self, kind: Kind, door: &str) -> Result<Peer, Error> {
         let folder = self
             .pki
             .as_ref()
@@ -90,7 +127,8 @@ impl Connection {
             (None, url) => Client::new(url, &files)?,
         };
         Ok(Peer {
-            who: format!("{who} at {}", client.base_url()),
+            kind,
+            who: format!("{} at {}", kind.who(), client.base_url()),
             client: client.with_patience(limits::PATIENCE),
         })
     }
@@ -105,7 +143,7 @@ impl Peer {
     /// GET a document.
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         let answer = self.client.get_json(path).await;
-        answer.map_err(|error| Error::answered(&self.who, error))
+        answer.map_err(|error| self.answered(path, error))
     }
 
     /// PUT a document; whatever comes back.
@@ -115,7 +153,20 @@ impl Peer {
         body: &impl Serialize,
     ) -> Result<serde_json::Value, Error> {
         let answer = self.client.put_json(path, body).await;
-        answer.map_err(|error| Error::answered(&self.who, error))
+        answer.map_err(|error| self.answered(path, error))
+    }
+
+    fn answered(&self, path: &str, error: DoorError) -> Error {
+        match error {
+            DoorError::Status { status: 404, .. } if self.kind.always_has(path) => {
+                Error::OtherDoor {
+                    url: self.client.base_url().to_owned(),
+                    path: path.to_owned(),
+                    hint: self.kind.hint(),
+                }
+            }
+            error => Error::answered(&self.who, error),
+        }
     }
 
     /// POST a document; whatever comes back.
@@ -125,7 +176,7 @@ impl Peer {
         body: &impl Serialize,
     ) -> Result<serde_json::Value, Error> {
         let answer = self.client.post_json(path, body).await;
-        answer.map_err(|error| Error::answered(&self.who, error))
+        answer.map_err(|error| self.answered(path, error))
     }
 }
 

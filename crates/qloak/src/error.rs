@@ -62,6 +62,13 @@ pub(crate) enum Error {
         who: String,
         problem: qloak_api::Problem,
     },
+    /// Something answers there, but not what was meant.
+    #[error("{url} knows no {path}: {hint}")]
+    OtherDoor {
+        url: String,
+        path: String,
+        hint: &'static str,
+    },
     /// A node did not start, or stopped.
     #[error(transparent)]
     Node(#[from] qloak_node::Error),
@@ -127,7 +134,7 @@ impl Error {
         match self {
             Self::Usage(_) | Self::NotSet { .. } => 2,
             Self::File { .. } | Self::Pki(_) | Self::Offline(_) => 3,
-            Self::Unknown { .. } | Self::Refused { .. } => 5,
+            Self::Unknown { .. } | Self::Refused { .. } | Self::OtherDoor { .. } => 5,
             Self::Door(error) => door_code(error),
             Self::Node(error) => match error {
                 qloak_node::Error::Config(_) => 3,

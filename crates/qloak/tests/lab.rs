@@ -22,6 +22,7 @@ struct Lab {
     folder: TempDir,
     controller: String,
     node_b: String,
+    kms: String,
     programs: Vec<Child>,
 }
 
@@ -84,6 +85,7 @@ impl Lab {
         let lab = Self {
             controller: format!("https://127.0.0.1:{controller}"),
             node_b: format!("https://127.0.0.1:{node_b}"),
+            kms: format!("https://127.0.0.1:{kms_a}"),
             folder,
             programs,
         };
@@ -363,10 +365,14 @@ fn faults(lab: &Lab) {
         &format!("suite set metro 1 aes-128-gcm --pki pki --as node-a --controller {url}"),
     )
     .fails(5, &["refuses", "operator"]);
-    // A node's door is no controller's.
-    run(
-        path,
-        &format!("status --pki pki --as admin --controller {}", lab.node_b),
-    )
-    .fails(5, &["refuses"]);
+    // A node's door is no controller's, nor is a KMS's; nor the other way round.
+    for other in [&lab.node_b, &lab.kms] {
+        run(
+            path,
+            &format!("status --pki pki --as admin --controller {other}"),
+        )
+        .fails(5, &["no controller's door", "--node"]);
+    }
+    lab.command(&format!("status --node {url}"))
+        .fails(5, &["no node's door", "--controller"]);
 }
