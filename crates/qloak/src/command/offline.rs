@@ -11,7 +11,7 @@ use std::{
 
 use clap::Args;
 use qloak_api::{An, Sci};
-use qloak_node::offline::{self, Job, Key, Report, Suite};
+use qloak_node::offline::{self, Job, Key, OfflineError, Report, Suite};
 use zeroize::Zeroizing;
 
 use crate::{
@@ -75,47 +75,43 @@ struct Work {
 
 impl Protect {
     pub(super) fn run(&self, json: bool) -> Result<Outcome, Error> {
-        let job = self.work.job(self.pn)?;
-        let report = self
-            .work
-            .write(|to| offline::protect(job, &self.work.from, to))?;
-        let words = format!(
-            "{} of {} frames protected into {}",
-            report.frames_out,
-            report.frames_in,
-            self.work.to.display()
-        );
-        self.work.tell(json, &report, words)?;
-        Ok(if report.frames_out == report.frames_in {
-            Outcome::Well
-        } else {
-            Outcome::NotAllWell
-        })
+        let work = &self.work;
+        work.run(json, self.pn, "protected into", offline::protect)
     }
 }
 
 impl Validate {
     pub(super) fn run(&self, json: bool) -> Result<Outcome, Error> {
-        let job = self.work.job(self.pn)?;
-        let report = self
-            .work
-            .write(|to| offline::validate(job, &self.work.from, to))?;
+        let work = &self.work;
+        work.run(json, self.pn, "valid, written to", offline::validate)
+    }
+}
+
+impl Work {
+    /// Both commands: make the job, have it done, say what came of it.
+    fn run(
+        &self,
+        json: bool,
+        first_pn: u64,
+        became: &str,
+        done_by: fn(Job, &Path, &Path) -> Result<Report, OfflineError>,
+    ) -> Result<Outcome, Error> {
+        let job = self.job(first_pn)?;
+        let report = self.write(|to| done_by(job, &self.from, to))?;
         let words = format!(
-            "{} of {} frames valid, written to {}",
+            "{} of {} frames {became} {}",
             report.frames_out,
             report.frames_in,
-            self.work.to.display()
+            self.to.display()
         );
-        self.work.tell(json, &report, words)?;
+        self.tell(json, &report, words)?;
         Ok(if report.frames_out == report.frames_in {
             Outcome::Well
         } else {
             Outcome::NotAllWell
         })
     }
-}
 
-impl Work {
     fn job(&self, first_pn: u64) -> Result<Job, Error> {
         let suite = Suite::by_name(&self.suite).ok_or_else(|| {
             Error::unknown(
