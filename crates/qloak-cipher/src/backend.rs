@@ -16,8 +16,28 @@ use crate::level::Level;
 use crate::mode::Modal;
 use crate::suite::Suite;
 
+/// An intrinsic, or several in a row.
+macro_rules! simd {
+    ($work:expr) => {{
+        // SAFETY: registers are made inside `Backend::run` of a backend whose value proves that the
+        // CPU has these instructions; each pointer comes from a slice or an array of that length.
+        #[allow(unsafe_code)]
+        unsafe {
+            $work
+        }
+    }};
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod aesni;
 mod aws_lc;
+pub(crate) mod gates;
+pub(crate) mod portable;
 mod soft;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod vaes256;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod vaes512;
 
 /// 16 octets: the block of AES, Camellia and Serpent.
 pub(crate) type Block = [u8; 16];

@@ -23,8 +23,10 @@
 
 mod aead;
 mod backend;
+mod cipher;
 mod hazmat;
 mod key;
+mod lanes;
 pub mod level;
 pub mod limits;
 mod measure;

@@ -1,0 +1,1 @@
+//! The block ciphers, each written once over the traits of [`crate::lanes`].
