@@ -35,6 +35,62 @@ pub struct Open<'a> {
     pub valid: bool,
 }
 
+/// What the modes see of a frame, whichever way it goes.
+pub(crate) trait Job: Send {
+    /// The frame's nonce.
+    fn nonce(&self) -> &[u8; NONCE_OCTETS];
+    /// What is authenticated and not encrypted.
+    fn aad(&self) -> &[u8];
+    /// What is encrypted or decrypted.
+    fn data(&self) -> &[u8];
+    /// The same, to be changed in place.
+    fn data_mut(&mut self) -> &mut [u8];
+}
+
+impl Job for Seal<'_> {
+    #[inline(always)]
+    fn nonce(&self) -> &[u8; NONCE_OCTETS] {
+        &self.nonce
+    }
+
+    #[inline(always)]
+    fn aad(&self) -> &[u8] {
+        self.aad
+    }
+
+    #[inline(always)]
+    fn data(&self) -> &[u8] {
+        self.data
+    }
+
+    #[inline(always)]
+    fn data_mut(&mut self) -> &mut [u8] {
+        self.data
+    }
+}
+
+impl Job for Open<'_> {
+    #[inline(always)]
+    fn nonce(&self) -> &[u8; NONCE_OCTETS] {
+        &self.nonce
+    }
+
+    #[inline(always)]
+    fn aad(&self) -> &[u8] {
+        self.aad
+    }
+
+    #[inline(always)]
+    fn data(&self) -> &[u8] {
+        self.data
+    }
+
+    #[inline(always)]
+    fn data_mut(&mut self) -> &mut [u8] {
+        self.data
+    }
+}
+
 /// A batch that no kernel may see. The caller made it wrong: lengths come from its own frame
 /// format, never from a peer. Nothing of the batch was sealed or opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]

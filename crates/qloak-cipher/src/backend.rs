@@ -1,20 +1,31 @@
 //! Where the work is done: one file per way of running the ciphers, and the one place that
 //! chooses among them.
 //!
-//! A [`Backend`] is a zero-size value that proves what the CPU can do; holding one, a [`Kernel`]
-//! may use it. A kernel is one batch under one key in one mode, written once. `Backend::run` is
-//! the only place where a SIMD backend enters its `#[target_feature]` function: per batch, never
-//! inside the loop. The modes ask a backend for block ciphers ([`BlockCipher`]) and for GHASH.
+//! A [`Backend`] is a value that proves what the CPU can do; holding one, a [`Kernel`] may use it. A
+//! kernel is one batch under one key in one mode, or the making of a key, written once. `Backend::run`
+//! is the only place where a backend enters its `#[target_feature]` function: per batch, never inside
+//! the loop. What the registers of a backend can do, they say by implementing [`crate::lanes`].
 //!
-//! [`Schedule`] is what the door holds: the key in whatever form a backend likes best. A GPU or a
-//! card implements it whole and needs no Kernel.
+//! ```text
+//!            Lanes (Serpent, Camellia, XOR)   AES and GHASH
+//!   soft     Portable, four blocks            the crates `aes` and `ghash`
+//!   armv8    Neon, one block                  Neon
+//!   aesni    Ymm, two blocks (AVX2)           Xmm, one block
+//!   vaes256  Ymm                              Ymm
+//!   gfni256  Ymm, GFNI for Camellia           Ymm
+//!   vaes512  Zmm, four blocks                 Zmm
+//! ```
 //!
-//! A new CPU level is one new file here, one `impl` per primitive and one arm in [`schedule`].
+//! [`Schedule`] is what the door holds: the key in whatever form a backend likes best. A library, a
+//! GPU or a card implements it whole and needs no Kernel.
 
 use crate::aead::{Open, Seal};
+use crate::bulk::Cipher;
+use crate::hazmat::{Ctr, Plain, RawBlock, Xor};
+use crate::lanes::Words;
 use crate::level::Level;
-use crate::mode::Modal;
-use crate::suite::Suite;
+use crate::mode::{Gcm, Modal, Ocb};
+use crate::suite::{Mode, Suite};
 
 /// An intrinsic, or several in a row.
 macro_rules! simd {
@@ -26,6 +37,47 @@ macro_rules! simd {
             $work
         }
     }};
+}
+
+/// A backend whose registers need CPU features: its value, and the one function that has them on.
+macro_rules! backend {
+    ($(#[$docs:meta])* $name:ident, $features:literal, Lanes = $lanes:ty, Ghash = $ghash:ty) => {
+        $(#[$docs])*
+        #[derive(Clone, Copy)]
+        pub(crate) struct $name(());
+
+        impl $name {
+            /// The proof.
+            ///
+            /// # Safety
+            /// The CPU has every feature of this backend.
+            #[allow(unsafe_code)]
+            pub(super) const unsafe fn assume() -> Self {
+                Self(())
+            }
+        }
+
+        impl crate::backend::Backend for $name {
+            type Lanes = $lanes;
+            type Ghash = $ghash;
+
+            #[inline]
+            fn run<K: crate::backend::Kernel<Self>>(self, kernel: K) -> K::Output {
+                #[target_feature(enable = $features)]
+                fn with_features<K: crate::backend::Kernel<$name>>(
+                    backend: $name,
+                    kernel: K,
+                ) -> K::Output {
+                    kernel.run(backend)
+                }
+                // SAFETY: the value of this backend proves that the CPU has the features.
+                #[allow(unsafe_code)]
+                unsafe {
+                    with_features(self, kernel)
+                }
+            }
+        }
+    };
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -43,47 +95,42 @@ pub(crate) mod vaes512;
 pub(crate) type Block = [u8; 16];
 
 /// A key's schedule as some backend likes it. One virtual call per batch goes through here.
-/// Lengths are checked before: tags fit, data and AAD are inside the limits.
+/// Lengths are checked before: tags fit, data and AAD are inside the limits, and a batch has at most
+/// [`FRAMES_AT_ONCE`](crate::limits::FRAMES_AT_ONCE) frames.
 pub(crate) trait Schedule: Send + Sync {
     /// Seals each frame of the batch.
-    fn seal(&self, batch: &mut [Seal<'_>]);
+    fn seal(&self, batch: &mut [&mut Seal<'_>]);
     /// Opens each frame of the batch; sets `valid`, wipes what fails.
-    fn open(&self, batch: &mut [Open<'_>]);
+    fn open(&self, batch: &mut [&mut Open<'_>]);
 }
 
 /// A way to run ciphers on this machine. The value proves that the machine can.
 pub(crate) trait Backend: Copy + Send + Sync + 'static {
+    /// Registers for ciphers of many lanes.
+    type Lanes: Words;
     /// What GCM's hash key looks like here.
-    type Ghash: Ghash;
+    type Ghash: Ghash<Self>;
 
     /// Runs a kernel with this backend's CPU features on.
-    #[inline(always)]
-    fn run<K: Kernel<Self>>(self, kernel: K) {
-        kernel.run(self);
-    }
+    fn run<K: Kernel<Self>>(self, kernel: K) -> K::Output;
 }
 
-/// One batch through one mode under one key. Implementations are `#[inline(always)]`, so that they
-/// compile inside `Backend::run` with its features.
+/// Work for a backend. Implementations are `#[inline(always)]`, so that they compile inside
+/// `Backend::run` with its features.
 pub(crate) trait Kernel<B: Backend> {
-    /// Does the batch.
-    fn run(self, backend: B);
-}
-
-/// A block cipher's key schedule on backend `B`. Zeroised on drop.
-pub(crate) trait BlockCipher<B: Backend>: Send + Sync + 'static {
-    /// Enciphers each block alone, any number of them.
-    fn encrypt(&self, backend: B, blocks: &mut [Block]);
-    /// Deciphers each block alone.
-    fn decrypt(&self, backend: B, blocks: &mut [Block]);
+    /// What comes of it.
+    type Output;
+    /// Does it.
+    fn run(self, backend: B) -> Self::Output;
 }
 
 /// GHASH under one hash key (SP 800-38D, 6.4). Zeroised on drop.
-pub(crate) trait Ghash: Send + Sync + 'static {
+pub(crate) trait Ghash<B: Backend>: Send + Sync + 'static {
     /// The hash key H.
     fn new(h: &Block) -> Self;
-    /// GHASH of AAD and ciphertext, each padded with zeros, and their two lengths in bits.
-    fn hash(&self, aad: &[u8], ciphertext: &[u8]) -> Block;
+    /// GHASH of AAD and ciphertext, each padded with zeros, and their two lengths in bits; XORed
+    /// with `mask`.
+    fn tag(&self, aad: &[u8], ciphertext: &[u8], mask: &Block) -> Block;
 }
 
 /// A mode's key on backend `B`: the schedule that the door holds for everything but libraries.
@@ -92,40 +139,95 @@ struct Keyed<B, M> {
     key: M,
 }
 
-struct SealBatch<'r, 'f, M> {
+struct SealBatch<'r, 'b, 'f, M> {
     key: &'r M,
-    batch: &'r mut [Seal<'f>],
+    batch: &'r mut [&'b mut Seal<'f>],
 }
 
-struct OpenBatch<'r, 'f, M> {
+struct OpenBatch<'r, 'b, 'f, M> {
     key: &'r M,
-    batch: &'r mut [Open<'f>],
+    batch: &'r mut [&'b mut Open<'f>],
 }
 
 impl<B: Backend, M: Modal<B>> Schedule for Keyed<B, M> {
-    fn seal(&self, batch: &mut [Seal<'_>]) {
+    fn seal(&self, batch: &mut [&mut Seal<'_>]) {
         let key = &self.key;
         self.backend.run(SealBatch { key, batch });
     }
 
-    fn open(&self, batch: &mut [Open<'_>]) {
+    fn open(&self, batch: &mut [&mut Open<'_>]) {
         let key = &self.key;
         self.backend.run(OpenBatch { key, batch });
     }
 }
 
-impl<B: Backend, M: Modal<B>> Kernel<B> for SealBatch<'_, '_, M> {
+impl<B: Backend, M: Modal<B>> Kernel<B> for SealBatch<'_, '_, '_, M> {
+    type Output = ();
+
     #[inline(always)]
     fn run(self, backend: B) {
         self.key.seal(backend, self.batch);
     }
 }
 
-impl<B: Backend, M: Modal<B>> Kernel<B> for OpenBatch<'_, '_, M> {
+impl<B: Backend, M: Modal<B>> Kernel<B> for OpenBatch<'_, '_, '_, M> {
+    type Output = ();
+
     #[inline(always)]
     fn run(self, backend: B) {
         self.key.open(backend, self.batch);
     }
+}
+
+/// The making of a cipher's key, and of its mode's tables.
+struct Prepare<'k, F> {
+    make: F,
+    mode: Mode,
+    key: &'k [u8],
+}
+
+impl<B, C, F> Kernel<B> for Prepare<'_, F>
+where
+    B: Backend,
+    C: Cipher<B>,
+    F: FnOnce(&[u8]) -> Option<C>,
+{
+    type Output = Option<Box<dyn Schedule>>;
+
+    #[inline(always)]
+    fn run(self, backend: B) -> Self::Output {
+        let cipher = (self.make)(self.key)?;
+        match self.mode {
+            Mode::Gcm => keyed(backend, Gcm::new(backend, cipher)),
+            Mode::Ocb3 => keyed(backend, Ocb::new(backend, cipher)),
+            Mode::Ctr => keyed(backend, Ctr(cipher)),
+            Mode::RawBlock => keyed(backend, RawBlock(cipher)),
+            Mode::Poly1305 | Mode::Xor | Mode::Plain => None,
+        }
+    }
+}
+
+/// A cipher's schedule under a mode; `make` gives the cipher's key, with the backend's features on.
+fn prepare<B: Backend, C: Cipher<B>>(
+    backend: B,
+    mode: Mode,
+    key: &[u8],
+    make: impl FnOnce(&[u8]) -> Option<C>,
+) -> Option<Box<dyn Schedule>> {
+    backend.run(Prepare { make, mode, key })
+}
+
+/// What needs no cipher, only registers.
+fn without_cipher<B: Backend>(backend: B, mode: Mode, key: &[u8]) -> Option<Box<dyn Schedule>> {
+    match mode {
+        Mode::Xor => keyed(backend, Xor::new(key)),
+        Mode::Plain => keyed(backend, Plain),
+        _ => None,
+    }
+}
+
+fn keyed<B: Backend, M: Modal<B>>(backend: B, key: M) -> Option<Box<dyn Schedule>> {
+    Some(Box::new(Keyed { backend, key }))
 }
 
 /// Chooses the backend for a suite at a level and makes the key's schedule there.
@@ -133,13 +235,27 @@ impl<B: Backend, M: Modal<B>> Kernel<B> for OpenBatch<'_, '_, M> {
 pub(crate) fn schedule(
     suite: &Suite,
     key: &[u8],
-    tag_octets: usize,
     level: Level,
 ) -> Option<(&'static str, Box<dyn Schedule>)> {
-    if level > Level::Soft
-        && let Some(schedule) = aws_lc::schedule(suite, key, tag_octets)
+    // A level is anyone's to name; what the CPU has is not.
+    let level = level.min(Level::of_this_cpu());
+    if suite.mode == Mode::Poly1305
+        && level > Level::Soft
+        && let Some(schedule) = aws_lc::schedule(key)
     {
         return Some((aws_lc::NAME, schedule));
     }
-    soft::schedule(suite, key, tag_octets).map(|schedule| (soft::NAME, schedule))
+    let schedule = match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Vaes512 => vaes512::schedule(suite, key),
+        #[cfg(target_arch = "x86_64")]
+        Level::Vaes256 => vaes256::schedule(suite, key),
+        #[cfg(target_arch = "x86_64")]
+        Level::Aesni => aesni::schedule(suite, key),
+        _ => None,
+    };
+    match schedule {
+        Some(schedule) => Some((level.name(), schedule)),
+        None => soft::schedule(suite, key).map(|schedule| (soft::NAME, schedule)),
+    }
 }

@@ -4,12 +4,13 @@
 //! thread or many: `Send + Sync`, no interior state, no lock. The schedule lies on the heap, so
 //! that a move of the key leaves no copy behind, and is zeroised where it lies on drop.
 
+use arrayvec::ArrayVec;
 use thiserror::Error;
 
-use crate::aead::{BatchError, Open, Seal, check_open, check_seal};
+use crate::aead::{BatchError, Job, Open, Seal, check_open, check_seal};
 use crate::backend::{self, Schedule};
 use crate::level::Level;
-use crate::limits::PON_TAG_OCTETS;
+use crate::limits::{FRAMES_AT_ONCE, OCTETS_AT_ONCE, PON_TAG_OCTETS};
 use crate::suite::{Mode, Suite};
 
 /// The key schedule of one SAK under one suite.
@@ -21,6 +22,9 @@ pub struct SuiteKey {
     backend: &'static str,
     schedule: Box<dyn Schedule>,
 }
+
+/// The frames that a kernel sees at once.
+type Frames<'r, J> = ArrayVec<&'r mut J, FRAMES_AT_ONCE>;
 
 /// A SAK of another length than the suite's. Names lengths, never octets of the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -84,8 +88,7 @@ impl SuiteKey {
         if key.len() != suite.key_octets {
             return Err(wrong_length);
         }
-        let (backend, schedule) =
-            backend::schedule(suite, key, tag_octets, level).ok_or(wrong_length)?;
+        let (backend, schedule) = backend::schedule(suite, key, level).ok_or(wrong_length)?;
         Ok(Self {
             suite,
             tag_octets,
@@ -112,10 +115,11 @@ impl SuiteKey {
     /// Seals each frame of the batch in place and writes its tag. Allocates nothing.
     ///
     /// # Errors
-    /// A length that cannot be: see [`BatchError`]. Nothing of the batch was sealed.
+    /// A length that cannot be, or one nonce twice: see [`BatchError`]. Nothing of the batch was
+    /// sealed.
     pub fn seal(&self, batch: &mut [Seal<'_>]) -> Result<(), BatchError> {
         check_seal(batch, self.tag_octets)?;
-        self.schedule.seal(batch);
+        self.run(batch, |frames| self.schedule.seal(frames));
         Ok(())
     }
 
@@ -129,8 +133,26 @@ impl SuiteKey {
             one.valid = false;
         }
         check_open(batch, self.tag_octets)?;
-        self.schedule.open(batch);
+        self.run(batch, |frames| self.schedule.open(frames));
         Ok(())
+    }
+
+    /// Cuts a batch into what a kernel sees at once.
+    fn run<J: Job>(&self, batch: &mut [J], mut kernel: impl FnMut(&mut [&mut J])) {
+        let mut frames = Frames::new();
+        let mut octets = 0;
+        for one in batch {
+            octets += one.data().len();
+            if frames.is_full() || (octets > OCTETS_AT_ONCE && !frames.is_empty()) {
+                kernel(&mut frames);
+                frames.clear();
+                octets = one.data().len();
+            }
+            frames.push(one);
+        }
+        if !frames.is_empty() {
+            kernel(&mut frames);
+        }
     }
 }
 

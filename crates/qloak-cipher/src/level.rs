@@ -18,18 +18,23 @@ use thiserror::Error;
 pub enum Level {
     /// Portable Rust: no intrinsic of ours, no library in C or assembler.
     Soft,
-    /// An Arm CPU with AES and PMULL: AWS-LC for GCM-AES and ChaCha20-Poly1305.
-    ArmAes,
-    /// An x86 CPU with AES-NI, PCLMULQDQ and AVX2: AWS-LC for GCM-AES and ChaCha20-Poly1305.
+    /// An Arm CPU with AES and PMULL.
+    Armv8,
+    /// An x86 CPU with AES-NI, PCLMULQDQ and AVX2: nearly all since 2013.
     Aesni,
-    /// The same with AVX-512, VAES, VPCLMULQDQ and GFNI. Runs what `Aesni` runs until the 512-bit
-    /// backend stands.
+    /// The same with VAES and VPCLMULQDQ on registers of 256 bits: AMD Zen 3.
+    Vaes256,
+    /// The same with GFNI: Intel's client CPUs since Alder Lake.
+    Gfni256,
+    /// The same with AVX-512 (F, BW, VL, DQ, VBMI): AMD Zen 4 and 5, Intel's servers since Ice Lake.
     Vaes512,
 }
 
 /// A word in the `disable` text that names no level.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("there is no CPU level `{given}` to disable; known are armaes, aesni, vaes512")]
+#[error(
+    "there is no CPU level `{given}` to disable; known are armv8, aesni, vaes256, gfni256, vaes512"
+)]
 pub struct UnknownLevelError {
     /// The word.
     pub given: String,
@@ -37,7 +42,14 @@ pub struct UnknownLevelError {
 
 impl Level {
     /// All levels, lowest first.
-    pub const ALL: [Level; 4] = [Level::Soft, Level::ArmAes, Level::Aesni, Level::Vaes512];
+    pub const ALL: [Level; 6] = [
+        Level::Soft,
+        Level::Armv8,
+        Level::Aesni,
+        Level::Vaes256,
+        Level::Gfni256,
+        Level::Vaes512,
+    ];
 
     /// The highest level of this CPU below each one that `disable` names.
     ///
@@ -73,48 +85,57 @@ impl Level {
     pub const fn name(self) -> &'static str {
         match self {
             Level::Soft => "soft",
-            Level::ArmAes => "armaes",
+            Level::Armv8 => "armv8",
             Level::Aesni => "aesni",
+            Level::Vaes256 => "vaes256",
+            Level::Gfni256 => "gfni256",
             Level::Vaes512 => "vaes512",
         }
     }
 
     fn below(self) -> Level {
         match self {
-            Level::Vaes512 => Level::Aesni,
-            Level::Aesni | Level::ArmAes | Level::Soft => Level::Soft,
+            Level::Vaes512 => Level::Gfni256,
+            Level::Gfni256 => Level::Vaes256,
+            Level::Vaes256 => Level::Aesni,
+            Level::Aesni | Level::Armv8 | Level::Soft => Level::Soft,
         }
     }
 
     #[cfg(target_arch = "x86_64")]
-    fn of_this_cpu() -> Level {
+    pub(crate) fn of_this_cpu() -> Level {
         use std::arch::is_x86_feature_detected as has;
-        let aesni = has!("aes") && has!("pclmulqdq") && has!("avx2");
-        let vaes512 = has!("avx512f")
+        let aesni =
+            has!("aes") && has!("pclmulqdq") && has!("avx2") && has!("bmi1") && has!("bmi2");
+        let vaes256 = aesni && has!("vaes") && has!("vpclmulqdq");
+        let gfni256 = vaes256 && has!("gfni");
+        let vaes512 = gfni256
+            && has!("avx512f")
             && has!("avx512bw")
             && has!("avx512vl")
-            && has!("vaes")
-            && has!("vpclmulqdq")
-            && has!("gfni");
-        match (aesni, vaes512) {
-            (true, true) => Level::Vaes512,
-            (true, false) => Level::Aesni,
-            (false, _) => Level::Soft,
+            && has!("avx512dq")
+            && has!("avx512vbmi");
+        match (aesni, vaes256, gfni256, vaes512) {
+            (_, _, _, true) => Level::Vaes512,
+            (_, _, true, _) => Level::Gfni256,
+            (_, true, ..) => Level::Vaes256,
+            (true, ..) => Level::Aesni,
+            _ => Level::Soft,
         }
     }
 
     #[cfg(target_arch = "aarch64")]
-    fn of_this_cpu() -> Level {
+    pub(crate) fn of_this_cpu() -> Level {
         // On Arm the detection's `aes` covers PMULL as well.
         if std::arch::is_aarch64_feature_detected!("aes") {
-            Level::ArmAes
+            Level::Armv8
         } else {
             Level::Soft
         }
     }
 
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    fn of_this_cpu() -> Level {
+    pub(crate) fn of_this_cpu() -> Level {
         Level::Soft
     }
 }
@@ -131,14 +152,14 @@ mod tests {
 
     #[test]
     fn disabling_every_level_leaves_soft() {
-        assert_eq!(Level::detect("vaes512, aesni,armaes"), Ok(Level::Soft));
+        assert_eq!(Level::detect("vaes512, aesni,armv8"), Ok(Level::Soft));
     }
 
     #[test]
     fn a_level_takes_those_above_it_along() {
-        let level = Level::detect("aesni").expect("aesni is a level");
-        assert!(level < Level::Aesni);
-        assert!(Level::detect("vaes512").expect("vaes512 is a level") < Level::Vaes512);
+        for level in &Level::ALL[2..] {
+            assert!(Level::detect(level.name()).expect("a level") < *level);
+        }
     }
 
     #[test]
@@ -152,7 +173,10 @@ mod tests {
     #[test]
     fn the_ladder_ends_at_soft() {
         let below: Vec<Level> = Level::Vaes512.and_below().collect();
-        assert_eq!(below, [Level::Vaes512, Level::Aesni, Level::Soft]);
+        let mut ladder = Level::ALL.to_vec();
+        ladder.retain(|level| *level != Level::Armv8);
+        ladder.reverse();
+        assert_eq!(below, ladder);
         assert_eq!(Level::Soft.and_below().count(), 1);
     }
 }

@@ -23,7 +23,9 @@
 
 mod aead;
 mod backend;
+mod bulk;
 mod cipher;
+mod ghash;
 mod hazmat;
 mod key;
 mod lanes;

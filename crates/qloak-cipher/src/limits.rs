@@ -22,11 +22,13 @@ pub const PON_TAG_OCTETS: usize = 8;
 /// Octets of the longest key of any suite.
 pub const KEY_OCTETS_MAX: usize = 32;
 
-/// Blocks of 16 octets that a mode hands to a block cipher at once: enough to fill the lanes of a
-/// wide CPU and to pay for the library's own look at the CPU, little enough to stay in the nearest
-/// cache. Measured: with 8 the AES suites lose up to half of their speed, with 64 they gain little
-/// on frames of 1500 octets.
-pub(crate) const WIDE: usize = 32;
+/// Frames that a kernel sees at once; a longer batch is cut. Enough to fill the lanes of the widest
+/// cipher with the shortest frames, 64 octets each, little enough for a few tables on the stack.
+pub const FRAMES_AT_ONCE: usize = 64;
+
+/// Octets of data that a kernel sees at once, unless a single frame has more: what is deciphered
+/// lies still in the nearest caches when it is hashed.
+pub(crate) const OCTETS_AT_ONCE: usize = 1 << 17;
 
 /// Frames of a batch in [`measure`](fn@crate::measure): the batch of the node's pipeline.
 pub(crate) const MEASURE_FRAMES: usize = 32;

@@ -1,25 +1,48 @@
-//! Modes of operation, each written once over whatever block cipher a backend gives.
+//! Modes of operation, each written once over whatever cipher a backend gives.
 //!
-//! A mode sees a whole batch, so that one with many lanes may fill them from several frames.
+//! A mode sees a whole batch. What happens once a frame (nonces, AAD, tails, tags) is here, and its
+//! blocks are enciphered side by side for all frames; the bulk of the data is in [`crate::bulk`].
 
 use subtle::ConstantTimeEq;
 
 use crate::aead::{Open, Seal};
-use crate::backend::Backend;
+use crate::backend::{Backend, Block};
 
-pub(crate) mod ctr;
 mod gcm;
 mod ocb;
+mod offsets;
 
 pub(crate) use gcm::Gcm;
 pub(crate) use ocb::Ocb;
+pub(crate) use offsets::{Offsets, Run};
 
-/// A mode's key on backend `B`. Lengths of the batch were checked at the door.
+/// A mode's key on backend `B`. Lengths of the batch were checked at the door, and it has at most
+/// [`FRAMES_AT_ONCE`](crate::limits::FRAMES_AT_ONCE) frames.
 pub(crate) trait Modal<B: Backend>: Send + Sync + 'static {
     /// Seals each frame in place and writes its tag.
-    fn seal(&self, backend: B, batch: &mut [Seal<'_>]);
+    fn seal(&self, backend: B, batch: &mut [&mut Seal<'_>]);
     /// Opens each frame in place, sets `valid` and wipes what fails.
-    fn open(&self, backend: B, batch: &mut [Open<'_>]);
+    fn open(&self, backend: B, batch: &mut [&mut Open<'_>]);
+}
+
+/// Hands out the tags of a sealed batch, each as long as its place.
+#[inline(always)]
+fn give(batch: &mut [&mut Seal<'_>], tags: &[Block]) {
+    for (one, tag) in batch.iter_mut().zip(tags) {
+        let octets = one.tag.len();
+        one.tag.copy_from_slice(&tag[..octets]);
+    }
+}
+
+/// Holds the tags that the frames ought to have against those that they came with.
+#[inline(always)]
+fn judge(batch: &mut [&mut Open<'_>], tags: &[Block]) {
+    for (one, tag) in batch.iter_mut().zip(tags) {
+        one.valid = tags_equal(&tag[..one.tag.len()], one.tag);
+        if !one.valid {
+            wipe(one.data);
+        }
+    }
 }
 
 /// True when both tags are equal, in a time that says nothing of where they differ.

@@ -1,45 +1,26 @@
-//! GCM-AES and ChaCha20-Poly1305 by AWS-LC, whose assembler chooses its own CPU features.
+//! ChaCha20-Poly1305 by AWS-LC, whose assembler chooses its own CPU features.
 //!
-//! Chosen above `Level::Soft`. Tags of 128 bits only; the PON profile stays with `soft`. AWS-LC
-//! cleanses a key's memory when it frees it.
+//! Chosen above `Level::Soft`. AWS-LC cleanses a key's memory when it frees it.
 
-use aws_lc_rs::aead::{
-    AES_128_GCM, AES_192_GCM, AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce,
-    UnboundKey,
-};
+use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 
 use super::Schedule;
 use crate::aead::{Open, Seal};
-use crate::limits::TAG_OCTETS;
 use crate::mode::wipe;
-use crate::suite::{Mode, Suite};
 
 /// The backend's name where people read it.
 pub(super) const NAME: &str = "aws-lc";
 
-/// AWS-LC's key for `suite`, or None where it has none.
-pub(super) fn schedule(suite: &Suite, key: &[u8], tag_octets: usize) -> Option<Box<dyn Schedule>> {
-    if tag_octets != TAG_OCTETS {
-        return None;
-    }
-    let key = UnboundKey::new(algorithm(suite)?, key).ok()?;
+/// AWS-LC's key; None when it has another length than the suite's.
+pub(super) fn schedule(key: &[u8]) -> Option<Box<dyn Schedule>> {
+    let key = UnboundKey::new(&CHACHA20_POLY1305, key).ok()?;
     Some(Box::new(AwsLc(LessSafeKey::new(key))))
-}
-
-fn algorithm(suite: &Suite) -> Option<&'static Algorithm> {
-    match (suite.cipher, suite.mode) {
-        ("AES-128", Mode::Gcm) => Some(&AES_128_GCM),
-        ("AES-192", Mode::Gcm) => Some(&AES_192_GCM),
-        ("AES-256", Mode::Gcm) => Some(&AES_256_GCM),
-        ("ChaCha20", Mode::Poly1305) => Some(&CHACHA20_POLY1305),
-        _ => None,
-    }
 }
 
 struct AwsLc(LessSafeKey);
 
 impl Schedule for AwsLc {
-    fn seal(&self, batch: &mut [Seal<'_>]) {
+    fn seal(&self, batch: &mut [&mut Seal<'_>]) {
         for one in batch {
             let nonce = Nonce::assume_unique_for_key(one.nonce);
             match self
@@ -57,7 +38,7 @@ impl Schedule for AwsLc {
         }
     }
 
-    fn open(&self, batch: &mut [Open<'_>]) {
+    fn open(&self, batch: &mut [&mut Open<'_>]) {
         for one in batch {
             let nonce = Nonce::assume_unique_for_key(one.nonce);
             let opened =

@@ -1,9 +1,7 @@
-//! The portable backend: RustCrypto's block ciphers and GHASH under our modes.
+//! The portable backend: plain Rust, in constant time, on any CPU.
 //!
-//! Every suite runs here, so it is what every other backend is held against. The `camellia` crate
-//! looks octets up in tables, which a neighbour on the same core may observe through the cache;
-//! `aes` and `serpent` do not. Serpent takes keys and blocks as octet strings in the order of the
-//! NESSIE vectors (Botan and libgcrypt do the same; the AES submission prints them reversed).
+//! Every suite runs here, so it is what every other backend is held against. AES and GHASH are
+//! RustCrypto's, which find AES instructions by themselves; Serpent and Camellia are ours.
 
 use aes::cipher::{
     Array, BlockCipherDecrypt, BlockCipherEncrypt, BlockSizeUser, KeyInit, consts::U16,
@@ -14,9 +12,10 @@ use chacha20poly1305::ChaCha20Poly1305;
 use ghash::{GHash, universal_hash::UniversalHash};
 use serpent::Serpent;
 
-use super::{Backend, Block, BlockCipher, Ghash, Keyed, Schedule};
-use crate::hazmat::{Ctr, Plain, RawBlock, Xor};
-use crate::mode::{Gcm, Modal, Ocb};
+use super::portable::Portable;
+use super::{Backend, Block, Ghash, Kernel, Schedule, keyed, prepare, without_cipher};
+use crate::bulk::gather::Gather;
+use crate::lanes::{Blocks, LaneCipher, STRIPE};
 use crate::suite::{Mode, Suite};
 
 mod chacha;
@@ -31,51 +30,43 @@ pub(super) const NAME: &str = "soft";
 pub(crate) struct Soft;
 
 impl Backend for Soft {
+    type Lanes = Portable;
     type Ghash = SoftGhash;
+
+    fn run<K: Kernel<Self>>(self, kernel: K) -> K::Output {
+        kernel.run(self)
+    }
 }
 
 /// The schedule of `key` under `suite`; None when its length is not the cipher's.
-pub(super) fn schedule(suite: &Suite, key: &[u8], tag_octets: usize) -> Option<Box<dyn Schedule>> {
-    match suite.mode {
-        Mode::Poly1305 => {
-            let key = ChaCha20Poly1305::new_from_slice(key).ok()?;
-            keyed(chacha::ChaCha(key))
+pub(super) fn schedule(suite: &Suite, key: &[u8]) -> Option<Box<dyn Schedule>> {
+    match suite.cipher {
+        "AES-128" => prepare(Soft, suite.mode, key, crypto::<Aes128>),
+        "AES-192" => prepare(Soft, suite.mode, key, crypto::<Aes192>),
+        "AES-256" => prepare(Soft, suite.mode, key, crypto::<Aes256>),
+        "Camellia-128" => prepare(Soft, suite.mode, key, crypto::<Camellia128>),
+        "Camellia-192" => prepare(Soft, suite.mode, key, crypto::<Camellia192>),
+        "Camellia-256" => prepare(Soft, suite.mode, key, crypto::<Camellia256>),
+        // One type takes keys of 16 to 32 octets; the suite has said which.
+        "Serpent-128" | "Serpent-192" | "Serpent-256" => {
+            prepare(Soft, suite.mode, key, crypto::<Serpent>)
         }
-        Mode::Xor => keyed(Xor::new(key)),
-        Mode::Plain => keyed(Plain),
-        _ => match suite.cipher {
-            "AES-128" => block::<Aes128>(suite.mode, key, tag_octets),
-            "AES-192" => block::<Aes192>(suite.mode, key, tag_octets),
-            "AES-256" => block::<Aes256>(suite.mode, key, tag_octets),
-            "Camellia-128" => block::<Camellia128>(suite.mode, key, tag_octets),
-            "Camellia-192" => block::<Camellia192>(suite.mode, key, tag_octets),
-            "Camellia-256" => block::<Camellia256>(suite.mode, key, tag_octets),
-            // One type takes keys of 16 to 32 octets; the suite has said which.
-            _ => block::<Serpent>(suite.mode, key, tag_octets),
-        },
+        _ if suite.mode == Mode::Poly1305 => {
+            let key = ChaCha20Poly1305::new_from_slice(key).ok()?;
+            keyed(Soft, chacha::ChaCha(key))
+        }
+        _ => without_cipher(Soft, suite.mode, key),
     }
 }
 
-fn block<C: KeyInit + BlockCipher<Soft>>(
-    mode: Mode,
-    key: &[u8],
-    tag_octets: usize,
-) -> Option<Box<dyn Schedule>> {
-    let cipher = C::new_from_slice(key).ok()?;
-    match mode {
-        Mode::Gcm => keyed(Gcm::new(Soft, cipher, tag_octets)),
-        Mode::Ocb3 => keyed(Ocb::new(Soft, cipher)),
-        Mode::Ctr => keyed(Ctr::new(cipher)),
-        Mode::RawBlock => keyed(RawBlock::new(cipher)),
-        Mode::Poly1305 | Mode::Xor | Mode::Plain => None,
-    }
+fn crypto<C: KeyInit>(key: &[u8]) -> Option<Gather<Crypto<C>>> {
+    Some(Gather(Crypto(C::new_from_slice(key).ok()?)))
 }
 
-fn keyed<M: Modal<Soft>>(key: M) -> Option<Box<dyn Schedule>> {
-    Some(Box::new(Keyed { backend: Soft, key }))
-}
+/// A block cipher of RustCrypto's, for a stripe at a time.
+pub(crate) struct Crypto<C>(C);
 
-impl<C> BlockCipher<Soft> for C
+impl<C> LaneCipher<Portable> for Crypto<C>
 where
     C: BlockCipherEncrypt
         + BlockCipherDecrypt
@@ -86,35 +77,55 @@ where
         + 'static,
 {
     #[inline(always)]
-    fn encrypt(&self, _: Soft, blocks: &mut [Block]) {
-        self.encrypt_blocks(Array::cast_slice_from_core_mut(blocks));
+    fn encrypt(&self, stripe: &mut [Portable; STRIPE], used: usize) {
+        each(stripe, used, |blocks| {
+            self.0
+                .encrypt_blocks(Array::cast_slice_from_core_mut(blocks));
+        });
     }
 
     #[inline(always)]
-    fn decrypt(&self, _: Soft, blocks: &mut [Block]) {
-        self.decrypt_blocks(Array::cast_slice_from_core_mut(blocks));
+    fn decrypt(&self, stripe: &mut [Portable; STRIPE], used: usize) {
+        each(stripe, used, |blocks| {
+            self.0
+                .decrypt_blocks(Array::cast_slice_from_core_mut(blocks));
+        });
+    }
+}
+
+/// The blocks of a stripe as RustCrypto likes them.
+#[inline(always)]
+fn each(stripe: &mut [Portable; STRIPE], used: usize, cipher: impl FnOnce(&mut [Block])) {
+    let mut blocks = [[0; 16]; STRIPE * Portable::COUNT];
+    let octets = blocks.as_flattened_mut();
+    for (part, register) in octets.chunks_exact_mut(Portable::OCTETS).zip(&*stripe) {
+        register.store(part);
+    }
+    cipher(&mut blocks[..used * Portable::COUNT]);
+    let octets = blocks.as_flattened();
+    for (register, part) in stripe.iter_mut().zip(octets.chunks_exact(Portable::OCTETS)) {
+        *register = Portable::load(part);
     }
 }
 
 /// RustCrypto's GHASH, which finds carry-less multiplication by itself.
 pub(crate) struct SoftGhash(GHash);
 
-impl Ghash for SoftGhash {
+impl Ghash<Soft> for SoftGhash {
     fn new(h: &Block) -> Self {
         Self(GHash::new(&Array(*h)))
     }
 
     #[inline(always)]
-    fn hash(&self, aad: &[u8], ciphertext: &[u8]) -> Block {
-        let mut lengths = [0; 16];
-        let (first, second) = lengths.split_at_mut(8);
-        first.copy_from_slice(&(aad.len() as u64 * 8).to_be_bytes());
-        second.copy_from_slice(&(ciphertext.len() as u64 * 8).to_be_bytes());
+    fn tag(&self, aad: &[u8], ciphertext: &[u8], mask: &Block) -> Block {
+        let bits = |octets: &[u8]| octets.len() as u128 * 8;
+        let lengths = bits(aad) << 64 | bits(ciphertext);
 
         let mut ghash = self.0.clone();
         ghash.update_padded(aad);
         ghash.update_padded(ciphertext);
-        ghash.update(&[Array(lengths)]);
-        ghash.finalize().0
+        ghash.update(&[Array(lengths.to_be_bytes())]);
+        let hash = u128::from_ne_bytes(ghash.finalize().0);
+        (hash ^ u128::from_ne_bytes(*mask)).to_ne_bytes()
     }
 }

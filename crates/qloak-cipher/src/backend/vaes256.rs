@@ -4,7 +4,40 @@
 use std::arch::x86_64::*;
 
 use super::aesni::{REVERSE, Xmm, Ymm};
+use super::{Schedule, prepare, without_cipher};
+use crate::cipher::aes::Aes;
+use crate::ghash::Powers;
 use crate::lanes::{Blocks, Clmul, Rounds};
+use crate::suite::Suite;
+
+backend!(
+    /// What `Aesni` has, and VAES and VPCLMULQDQ.
+    Vaes256,
+    "aes,pclmulqdq,avx2,bmi1,bmi2,vaes,vpclmulqdq",
+    Lanes = Ymm,
+    Ghash = Powers<Ymm>
+);
+
+/// The schedule of `key` under `suite`; None where this backend has none of its own.
+///
+/// Called at a level that this CPU has.
+pub(super) fn schedule(suite: &Suite, key: &[u8]) -> Option<Box<dyn Schedule>> {
+    // SAFETY: the level is this CPU's or below, and it stands for these features.
+    #[allow(unsafe_code)]
+    let backend = unsafe { Vaes256::assume() };
+    match suite.cipher {
+        "AES-128" => prepare(backend, suite.mode, key, |key| {
+            Some(Aes::<Ymm, 11>::new(key))
+        }),
+        "AES-192" => prepare(backend, suite.mode, key, |key| {
+            Some(Aes::<Ymm, 13>::new(key))
+        }),
+        "AES-256" => prepare(backend, suite.mode, key, |key| {
+            Some(Aes::<Ymm, 15>::new(key))
+        }),
+        _ => without_cipher(backend, suite.mode, key),
+    }
+}
 
 impl Rounds for Ymm {
     #[inline(always)]

@@ -2,35 +2,26 @@
 //! RFC 5528, 2.1.
 
 use crate::aead::{Open, Seal};
-use crate::backend::{Backend, BlockCipher};
-use crate::mode::{Modal, ctr::apply};
+use crate::backend::Backend;
+use crate::bulk::Cipher;
+use crate::mode::Modal;
 
 /// The counter of a frame's first block.
 const FIRST: u32 = 1;
 
 /// One key in CTR.
-pub(crate) struct Ctr<C> {
-    cipher: C,
-}
+pub(crate) struct Ctr<C>(pub(crate) C);
 
-impl<C> Ctr<C> {
-    pub(crate) fn new(cipher: C) -> Self {
-        Self { cipher }
-    }
-}
-
-impl<B: Backend, C: BlockCipher<B>> Modal<B> for Ctr<C> {
+impl<B: Backend, C: Cipher<B>> Modal<B> for Ctr<C> {
     #[inline(always)]
-    fn seal(&self, backend: B, batch: &mut [Seal<'_>]) {
-        for one in batch {
-            apply(backend, &self.cipher, &one.nonce, FIRST, one.data);
-        }
+    fn seal(&self, backend: B, batch: &mut [&mut Seal<'_>]) {
+        self.0.counter(backend, FIRST, batch);
     }
 
     #[inline(always)]
-    fn open(&self, backend: B, batch: &mut [Open<'_>]) {
+    fn open(&self, backend: B, batch: &mut [&mut Open<'_>]) {
+        self.0.counter(backend, FIRST, batch);
         for one in batch {
-            apply(backend, &self.cipher, &one.nonce, FIRST, one.data);
             one.valid = true;
         }
     }

@@ -8,9 +8,9 @@ use crate::mode::Modal;
 pub(crate) struct Plain;
 
 impl<B: Backend> Modal<B> for Plain {
-    fn seal(&self, _: B, _: &mut [Seal<'_>]) {}
+    fn seal(&self, _: B, _: &mut [&mut Seal<'_>]) {}
 
-    fn open(&self, _: B, batch: &mut [Open<'_>]) {
+    fn open(&self, _: B, batch: &mut [&mut Open<'_>]) {
         for one in batch {
             one.valid = true;
         }

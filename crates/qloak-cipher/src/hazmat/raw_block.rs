@@ -5,32 +5,25 @@
 //! tail of fewer than 16 octets crosses the line in the clear.
 
 use crate::aead::{Open, Seal};
-use crate::backend::{Backend, BlockCipher};
+use crate::backend::Backend;
+use crate::bulk::Cipher;
 use crate::mode::Modal;
 
 /// One key, no mode.
-pub(crate) struct RawBlock<C> {
-    cipher: C,
-}
+pub(crate) struct RawBlock<C>(pub(crate) C);
 
-impl<C> RawBlock<C> {
-    pub(crate) fn new(cipher: C) -> Self {
-        Self { cipher }
-    }
-}
-
-impl<B: Backend, C: BlockCipher<B>> Modal<B> for RawBlock<C> {
+impl<B: Backend, C: Cipher<B>> Modal<B> for RawBlock<C> {
     #[inline(always)]
-    fn seal(&self, backend: B, batch: &mut [Seal<'_>]) {
+    fn seal(&self, backend: B, batch: &mut [&mut Seal<'_>]) {
         for one in batch {
-            self.cipher.encrypt(backend, one.data.as_chunks_mut().0);
+            self.0.encrypt(backend, one.data.as_chunks_mut().0);
         }
     }
 
     #[inline(always)]
-    fn open(&self, backend: B, batch: &mut [Open<'_>]) {
+    fn open(&self, backend: B, batch: &mut [&mut Open<'_>]) {
         for one in batch {
-            self.cipher.decrypt(backend, one.data.as_chunks_mut().0);
+            self.0.decrypt(backend, one.data.as_chunks_mut().0);
             one.valid = true;
         }
     }

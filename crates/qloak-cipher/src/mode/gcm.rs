@@ -6,66 +6,58 @@
 //!   T  = first octets of  E(J0) xor GHASH_H(AAD, C, lengths)
 //! ```
 //!
-//! Opening checks the tag before a single octet is deciphered.
+//! Opening deciphers while it hashes and wipes what turns out forged, so no plaintext of a forged
+//! frame leaves `open`.
 
-use super::{Modal, ctr, tags_equal, wipe};
-use crate::aead::{Open, Seal};
-use crate::backend::{Backend, Block, BlockCipher, Ghash};
-use crate::limits::NONCE_OCTETS;
+use zeroize::Zeroizing;
+
+use super::{Modal, give, judge};
+use crate::aead::{Job, Open, Seal};
+use crate::backend::{Backend, Block, Ghash};
+use crate::bulk::{Cipher, counter_block};
+use crate::limits::FRAMES_AT_ONCE;
 
 /// One key in GCM.
 pub(crate) struct Gcm<B: Backend, C> {
     cipher: C,
     ghash: B::Ghash,
-    tag_octets: usize,
 }
 
-impl<B: Backend, C: BlockCipher<B>> Gcm<B, C> {
-    /// `tag_octets`: 16, or 8 in the PON profile.
-    pub(crate) fn new(backend: B, cipher: C, tag_octets: usize) -> Self {
-        let mut h = [[0; 16]];
-        cipher.encrypt(backend, &mut h);
-        let ghash = B::Ghash::new(&h[0]);
-        zeroize::Zeroize::zeroize(&mut h);
-        Self {
-            cipher,
-            ghash,
-            tag_octets,
-        }
+impl<B: Backend, C: Cipher<B>> Gcm<B, C> {
+    #[inline(always)]
+    pub(crate) fn new(backend: B, cipher: C) -> Self {
+        let mut h = Zeroizing::new([[0; 16]]);
+        cipher.encrypt(backend, &mut *h);
+        let ghash = Ghash::<B>::new(&h[0]);
+        Self { cipher, ghash }
     }
 
+    /// Ciphers the data and makes the tags.
     #[inline(always)]
-    fn tag(&self, backend: B, nonce: &[u8; NONCE_OCTETS], aad: &[u8], ciphertext: &[u8]) -> Block {
-        let mut tag = [ctr::counter_block(nonce, 1)];
-        self.cipher.encrypt(backend, &mut tag);
-        let [mut tag] = tag;
-        for (octet, hash) in tag.iter_mut().zip(self.ghash.hash(aad, ciphertext)) {
-            *octet ^= hash;
+    fn run<J: Job, const SEAL: bool>(&self, backend: B, batch: &mut [&mut J], tags: &mut [Block]) {
+        for (tag, one) in tags.iter_mut().zip(&*batch) {
+            *tag = counter_block(one.nonce(), 1);
         }
-        tag
+        self.cipher.encrypt(backend, tags);
+        self.cipher
+            .counter_and_hash::<J, SEAL>(backend, &self.ghash, batch, tags);
     }
 }
 
-impl<B: Backend, C: BlockCipher<B>> Modal<B> for Gcm<B, C> {
+impl<B: Backend, C: Cipher<B>> Modal<B> for Gcm<B, C> {
     #[inline(always)]
-    fn seal(&self, backend: B, batch: &mut [Seal<'_>]) {
-        for one in batch {
-            ctr::apply(backend, &self.cipher, &one.nonce, 2, one.data);
-            let tag = self.tag(backend, &one.nonce, one.aad, one.data);
-            one.tag.copy_from_slice(&tag[..self.tag_octets]);
-        }
+    fn seal(&self, backend: B, batch: &mut [&mut Seal<'_>]) {
+        let mut tags = [[0; 16]; FRAMES_AT_ONCE];
+        let tags = &mut tags[..batch.len()];
+        self.run::<_, true>(backend, batch, tags);
+        give(batch, tags);
     }
 
     #[inline(always)]
-    fn open(&self, backend: B, batch: &mut [Open<'_>]) {
-        for one in batch {
-            let tag = self.tag(backend, &one.nonce, one.aad, one.data);
-            one.valid = tags_equal(&tag[..self.tag_octets], one.tag);
-            if one.valid {
-                ctr::apply(backend, &self.cipher, &one.nonce, 2, one.data);
-            } else {
-                wipe(one.data);
-            }
-        }
+    fn open(&self, backend: B, batch: &mut [&mut Open<'_>]) {
+        let mut tags = [[0; 16]; FRAMES_AT_ONCE];
+        let tags = &mut tags[..batch.len()];
+        self.run::<_, false>(backend, batch, tags);
+        judge(batch, tags);
     }
 }

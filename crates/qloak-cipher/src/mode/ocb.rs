@@ -1,254 +1,208 @@
 //! OCB3 with a 96-bit nonce and a 128-bit tag (RFC 7253).
 //!
 //! ```text
-//!   offset_0 = 128 bits of stretch(E(nonce block)), shifted by the nonce's last six bits
+//!   offset_0 = 128 bits of stretch(Ktop), shifted by the nonce's last six bits
 //!   offset_i = offset_(i-1) xor L[trailing zeros of i]
 //!   C_i      = offset_i xor E(P_i xor offset_i)          checksum = xor of all P_i
 //!   tail     : C_* = P_* xor E(offset_*),  offset_* = offset_m xor L_*
 //!   T        = E(checksum xor offset xor L_$) xor HASH(AAD)
 //! ```
 //!
-//! We write it ourselves and do not take the `ocb3` crate, because that keeps its L table in
-//! memory after the key is gone and enciphers block by block; the tests hold both side by side.
-//! Offsets are `u128` in the machine's own byte order: only doubling and the stretch need the
-//! octets as a number, and those are rare.
+//! All that is once a frame goes through the cipher side by side for the whole batch: Ktop, which
+//! is the same for 64 nonces in a row and is made once for them; the blocks of the AAD; the pads of
+//! the tails; the tags.
 
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::Zeroizing;
 
-use super::{Modal, tags_equal, wipe};
-use crate::aead::{Open, Seal};
-use crate::backend::{Backend, Block, BlockCipher};
-use crate::limits::{AAD_OCTETS_MAX, DATA_OCTETS_MAX, NONCE_OCTETS, WIDE};
-
-/// L values that the longest data need: trailing zeros of a block's number, 0 to 16.
-const L_VALUES: usize = 17;
-const _: () = assert!(DATA_OCTETS_MAX / 16 <= 1 << (L_VALUES - 1));
-const _: () = assert!(AAD_OCTETS_MAX / 16 <= 1 << (L_VALUES - 1));
+use super::{Modal, Offsets, give, judge};
+use crate::aead::{Job, Open, Seal};
+use crate::backend::{Backend, Block};
+use crate::bulk::Cipher;
+use crate::limits::{FRAMES_AT_ONCE, NONCE_OCTETS};
 
 /// One key in OCB3.
 pub(crate) struct Ocb<C> {
     cipher: C,
-    masks: Masks,
+    offsets: Offsets,
 }
 
-/// RFC 7253, 4.1: what depends on the key alone.
-#[derive(Zeroize, ZeroizeOnDrop)]
-struct Masks {
-    l_star: u128,
-    l_dollar: u128,
-    l: [u128; L_VALUES],
+/// What is known of each frame of a batch, in the order of the batch.
+struct Frames {
+    /// The first offset; the checksum, after the bulk.
+    sums: [u128; FRAMES_AT_ONCE],
+    /// The last offset.
+    ends: [u128; FRAMES_AT_ONCE],
+    /// HASH(AAD).
+    hashes: [u128; FRAMES_AT_ONCE],
+    /// What the tail is XORed with.
+    pads: [Block; FRAMES_AT_ONCE],
 }
 
 impl<C> Ocb<C> {
-    /// Makes the L table of the cipher's key.
+    /// Makes the tables of the cipher's key.
+    #[inline(always)]
     pub(crate) fn new<B: Backend>(backend: B, cipher: C) -> Self
     where
-        C: BlockCipher<B>,
+        C: Cipher<B>,
     {
         let mut zero = Zeroizing::new([[0; 16]]);
         cipher.encrypt(backend, &mut *zero);
-        let l_star = u128::from_ne_bytes(zero[0]);
-        let l_dollar = double(l_star);
-        let mut l = [double(l_dollar); L_VALUES];
-        for i in 1..L_VALUES {
-            l[i] = double(l[i - 1]);
-        }
-        let masks = Masks {
-            l_star,
-            l_dollar,
-            l,
+        let offsets = Offsets::new(&zero[0]);
+        Self { cipher, offsets }
+    }
+
+    /// Ciphers the data and makes the tags.
+    #[inline(always)]
+    fn run<B: Backend, J: Job, const SEAL: bool>(
+        &self,
+        backend: B,
+        batch: &mut [&mut J],
+        tags: &mut [Block],
+    ) where
+        C: Cipher<B>,
+    {
+        let count = batch.len();
+        let mut frames = Frames {
+            sums: [0; FRAMES_AT_ONCE],
+            ends: [0; FRAMES_AT_ONCE],
+            hashes: [0; FRAMES_AT_ONCE],
+            pads: [[0; 16]; FRAMES_AT_ONCE],
         };
-        Self { cipher, masks }
-    }
-
-    /// RFC 7253, 4.2: `Offset_0`. The nonce block's first seven bits are TAGLEN mod 128, here 0.
-    #[inline(always)]
-    fn first_offset<B: Backend>(&self, backend: B, nonce: &[u8; NONCE_OCTETS]) -> u128
-    where
-        C: BlockCipher<B>,
-    {
-        let mut top = [[0; 16]];
-        top[0][3] = 1;
-        top[0][4..].copy_from_slice(nonce);
-        let bottom = u32::from(top[0][15] & 0x3f);
-        top[0][15] &= 0xc0;
-        self.cipher.encrypt(backend, &mut top);
-        let top = u128::from_be_bytes(top[0]);
-        // Stretch = Ktop || (Ktop[1..64] xor Ktop[9..72]); only its first 64 bits beyond Ktop.
-        let more = (top >> 64) as u64 ^ (top >> 56) as u64;
-        let offset = (top << bottom) | (u128::from(more) >> (64 - bottom));
-        u128::from_ne_bytes(offset.to_be_bytes())
-    }
-
-    /// The next offset of each block, `number` being the last block done, and the masks applied.
-    #[inline(always)]
-    fn mask(
-        &self,
-        blocks: &mut [Block],
-        offsets: &mut [u128],
-        offset: &mut u128,
-        number: &mut u32,
-    ) {
-        for (block, kept) in blocks.iter_mut().zip(offsets) {
-            *number += 1;
-            *offset ^= self.masks.l[number.trailing_zeros() as usize];
-            *kept = *offset;
-            *block = xor(block, *offset);
-        }
-    }
-
-    /// RFC 7253, 4.1: HASH(K, A).
-    #[inline(always)]
-    fn hash<B: Backend>(&self, backend: B, aad: &[u8]) -> u128
-    where
-        C: BlockCipher<B>,
-    {
-        let (mut offset, mut number, mut sum) = (0, 0, 0);
-        let (blocks, tail) = aad.as_chunks::<16>();
-        for blocks in blocks.chunks(WIDE) {
-            let mut wide = [[0; 16]; WIDE];
-            let wide = &mut wide[..blocks.len()];
-            wide.copy_from_slice(blocks);
-            self.mask(wide, &mut [0; WIDE], &mut offset, &mut number);
-            self.cipher.encrypt(backend, wide);
-            sum ^= checksum(wide);
-        }
-        if !tail.is_empty() {
-            let mut last = [xor(&padded(tail), offset ^ self.masks.l_star)];
-            self.cipher.encrypt(backend, &mut last);
-            sum ^= checksum(&last);
-        }
-        sum
-    }
-
-    /// Enciphers in place and returns the tag.
-    #[inline(always)]
-    fn encrypt<B: Backend>(
-        &self,
-        backend: B,
-        nonce: &[u8; NONCE_OCTETS],
-        aad: &[u8],
-        data: &mut [u8],
-    ) -> Block
-    where
-        C: BlockCipher<B>,
-    {
-        let mut offset = self.first_offset(backend, nonce);
-        let (mut number, mut sum) = (0, 0);
-        let mut offsets = [0; WIDE];
-        let (blocks, tail) = data.as_chunks_mut::<16>();
-        for blocks in blocks.chunks_mut(WIDE) {
-            sum ^= checksum(blocks);
-            self.mask(blocks, &mut offsets, &mut offset, &mut number);
-            self.cipher.encrypt(backend, blocks);
-            unmask(blocks, &offsets);
-        }
-        if !tail.is_empty() {
-            sum ^= u128::from_ne_bytes(padded(tail));
-            offset ^= self.masks.l_star;
-            self.apply_pad(backend, offset, tail);
-        }
-        self.tag(backend, sum, offset, aad)
-    }
-
-    /// Deciphers in place and returns the tag that the plaintext ought to have.
-    #[inline(always)]
-    fn decrypt<B: Backend>(
-        &self,
-        backend: B,
-        nonce: &[u8; NONCE_OCTETS],
-        aad: &[u8],
-        data: &mut [u8],
-    ) -> Block
-    where
-        C: BlockCipher<B>,
-    {
-        let mut offset = self.first_offset(backend, nonce);
-        let (mut number, mut sum) = (0, 0);
-        let mut offsets = [0; WIDE];
-        let (blocks, tail) = data.as_chunks_mut::<16>();
-        for blocks in blocks.chunks_mut(WIDE) {
-            self.mask(blocks, &mut offsets, &mut offset, &mut number);
-            self.cipher.decrypt(backend, blocks);
-            unmask(blocks, &offsets);
-            sum ^= checksum(blocks);
-        }
-        if !tail.is_empty() {
-            offset ^= self.masks.l_star;
-            self.apply_pad(backend, offset, tail);
-            sum ^= u128::from_ne_bytes(padded(tail));
-        }
-        self.tag(backend, sum, offset, aad)
-    }
-
-    #[inline(always)]
-    fn apply_pad<B: Backend>(&self, backend: B, offset: u128, tail: &mut [u8])
-    where
-        C: BlockCipher<B>,
-    {
-        let mut pad = [offset.to_ne_bytes()];
-        self.cipher.encrypt(backend, &mut pad);
-        for (octet, mask) in tail.iter_mut().zip(pad[0]) {
-            *octet ^= mask;
-        }
-    }
-
-    #[inline(always)]
-    fn tag<B: Backend>(&self, backend: B, sum: u128, offset: u128, aad: &[u8]) -> Block
-    where
-        C: BlockCipher<B>,
-    {
-        let mut tag = [(sum ^ offset ^ self.masks.l_dollar).to_ne_bytes()];
-        self.cipher.encrypt(backend, &mut tag);
-        xor(&tag[0], self.hash(backend, aad))
-    }
-}
-
-impl<B: Backend, C: BlockCipher<B>> Modal<B> for Ocb<C> {
-    #[inline(always)]
-    fn seal(&self, backend: B, batch: &mut [Seal<'_>]) {
-        for one in batch {
-            let tag = self.encrypt(backend, &one.nonce, one.aad, one.data);
-            one.tag.copy_from_slice(&tag);
-        }
-    }
-
-    #[inline(always)]
-    fn open(&self, backend: B, batch: &mut [Open<'_>]) {
-        for one in batch {
-            let tag = self.decrypt(backend, &one.nonce, one.aad, one.data);
-            one.valid = tags_equal(&tag, one.tag);
-            if !one.valid {
-                wipe(one.data);
+        self.first_offsets(backend, batch, &mut frames.sums, tags);
+        self.hash(backend, batch, &mut frames.hashes);
+        for (i, one) in batch.iter().enumerate() {
+            let octets = one.data().len();
+            frames.ends[i] = self.offsets.after(frames.sums[i], octets / 16);
+            if octets % 16 != 0 {
+                frames.ends[i] ^= self.offsets.l_star;
+                frames.pads[i] = frames.ends[i].to_ne_bytes();
             }
         }
+        self.cipher.encrypt(backend, &mut frames.pads[..count]);
+        self.cipher
+            .offset::<J, SEAL>(backend, &self.offsets, batch, &mut frames.sums[..count]);
+
+        for (i, one) in batch.iter_mut().enumerate() {
+            let data = one.data_mut();
+            let (_, tail) = data.as_chunks_mut::<16>();
+            let mut sum = frames.sums[i];
+            if !tail.is_empty() {
+                let before = padded(tail);
+                for (octet, pad) in tail.iter_mut().zip(frames.pads[i]) {
+                    *octet ^= pad;
+                }
+                sum ^= u128::from_ne_bytes(if SEAL { before } else { padded(tail) });
+            }
+            tags[i] = (sum ^ frames.ends[i] ^ self.offsets.l_dollar).to_ne_bytes();
+        }
+        self.cipher.encrypt(backend, tags);
+        for (tag, hash) in tags.iter_mut().zip(frames.hashes) {
+            *tag = (u128::from_ne_bytes(*tag) ^ hash).to_ne_bytes();
+        }
+    }
+
+    /// RFC 7253, 4.2: `Offset_0` of each frame. The nonce block's first seven bits are TAGLEN mod
+    /// 128, here 0. `tops` is room for as many blocks as there are frames.
+    #[inline(always)]
+    fn first_offsets<B: Backend, J: Job>(
+        &self,
+        backend: B,
+        batch: &[&mut J],
+        offsets: &mut [u128; FRAMES_AT_ONCE],
+        tops: &mut [Block],
+    ) where
+        C: Cipher<B>,
+    {
+        // Frames whose nonces differ in the last six bits alone share a block.
+        let mut which = [0_u8; FRAMES_AT_ONCE];
+        let mut used = 0;
+        for (which, one) in which.iter_mut().zip(batch) {
+            let block = top(one.nonce());
+            if used == 0 || tops[used - 1] != block {
+                tops[used] = block;
+                used += 1;
+            }
+            *which = (used - 1) as u8;
+        }
+        self.cipher.encrypt(backend, &mut tops[..used]);
+        for ((offset, which), one) in offsets.iter_mut().zip(which).zip(batch) {
+            let top = u128::from_be_bytes(tops[usize::from(which)]);
+            // Stretch = Ktop || (Ktop[1..64] xor Ktop[9..72]); only its first 64 bits beyond Ktop.
+            let more = (top >> 64) as u64 ^ (top >> 56) as u64;
+            let bottom = u32::from(one.nonce()[NONCE_OCTETS - 1] & 0x3f);
+            let shifted = (top << bottom) | (u128::from(more) >> (64 - bottom));
+            *offset = u128::from_ne_bytes(shifted.to_be_bytes());
+        }
+    }
+
+    /// RFC 7253, 4.1: HASH(K, A) of each frame.
+    #[inline(always)]
+    fn hash<B: Backend, J: Job>(
+        &self,
+        backend: B,
+        batch: &[&mut J],
+        hashes: &mut [u128; FRAMES_AT_ONCE],
+    ) where
+        C: Cipher<B>,
+    {
+        // Blocks of any frames side by side, and whose they are.
+        let (mut blocks, mut owners) = ([[0; 16]; FRAMES_AT_ONCE], [0_u8; FRAMES_AT_ONCE]);
+        let mut used = 0;
+        let mut encipher = |blocks: &mut [Block], owners: &[u8]| {
+            self.cipher.encrypt(backend, blocks);
+            for (block, owner) in blocks.iter().zip(owners) {
+                hashes[usize::from(*owner)] ^= u128::from_ne_bytes(*block);
+            }
+        };
+        for (owner, one) in batch.iter().enumerate() {
+            let mut offset = 0;
+            for (i, part) in one.aad().chunks(16).enumerate() {
+                let block = if part.len() == 16 {
+                    offset = self.offsets.after(0, i + 1);
+                    u128::from_ne_bytes(*part.as_array().unwrap_or(&[0; 16]))
+                } else {
+                    offset ^= self.offsets.l_star;
+                    u128::from_ne_bytes(padded(part))
+                };
+                blocks[used] = (block ^ offset).to_ne_bytes();
+                owners[used] = owner as u8;
+                used += 1;
+                if used == FRAMES_AT_ONCE {
+                    encipher(&mut blocks, &owners);
+                    used = 0;
+                }
+            }
+        }
+        encipher(&mut blocks[..used], &owners[..used]);
     }
 }
 
-/// RFC 7253, 2: multiplication by x in GF(2^128), without a branch on the value.
-fn double(value: u128) -> u128 {
-    let number = u128::from_be_bytes(value.to_ne_bytes());
-    let doubled = (number << 1) ^ ((number >> 127) * 0x87);
-    u128::from_ne_bytes(doubled.to_be_bytes())
-}
+impl<B: Backend, C: Cipher<B>> Modal<B> for Ocb<C> {
+    #[inline(always)]
+    fn seal(&self, backend: B, batch: &mut [&mut Seal<'_>]) {
+        let mut tags = [[0; 16]; FRAMES_AT_ONCE];
+        let tags = &mut tags[..batch.len()];
+        self.run::<B, _, true>(backend, batch, tags);
+        give(batch, tags);
+    }
 
-#[inline(always)]
-fn xor(block: &Block, mask: u128) -> Block {
-    (u128::from_ne_bytes(*block) ^ mask).to_ne_bytes()
-}
-
-#[inline(always)]
-fn unmask(blocks: &mut [Block], offsets: &[u128; WIDE]) {
-    for (block, offset) in blocks.iter_mut().zip(offsets) {
-        *block = xor(block, *offset);
+    #[inline(always)]
+    fn open(&self, backend: B, batch: &mut [&mut Open<'_>]) {
+        let mut tags = [[0; 16]; FRAMES_AT_ONCE];
+        let tags = &mut tags[..batch.len()];
+        self.run::<B, _, false>(backend, batch, tags);
+        judge(batch, tags);
     }
 }
 
+/// The block that Ktop is made of: the nonce without its last six bits.
 #[inline(always)]
-fn checksum(blocks: &[Block]) -> u128 {
-    blocks
-        .iter()
-        .fold(0, |sum, block| sum ^ u128::from_ne_bytes(*block))
+fn top(nonce: &[u8; NONCE_OCTETS]) -> Block {
+    let mut block = [0; 16];
+    block[3] = 1;
+    block[4..].copy_from_slice(nonce);
+    block[15] &= 0xc0;
+    block
 }
 
 /// `tail || 1 || zeros`, `tail` being shorter than a block.

@@ -12,7 +12,7 @@ use crate::mode::{Modal, wipe};
 pub(super) struct ChaCha(pub(super) ChaCha20Poly1305);
 
 impl Modal<Soft> for ChaCha {
-    fn seal(&self, _: Soft, batch: &mut [Seal<'_>]) {
+    fn seal(&self, _: Soft, batch: &mut [&mut Seal<'_>]) {
         for one in batch {
             let data = (&mut *one.data).into();
             match self
@@ -30,7 +30,7 @@ impl Modal<Soft> for ChaCha {
         }
     }
 
-    fn open(&self, _: Soft, batch: &mut [Open<'_>]) {
+    fn open(&self, _: Soft, batch: &mut [&mut Open<'_>]) {
         for one in batch {
             let data = (&mut *one.data).into();
             one.valid = <&[u8; 16]>::try_from(one.tag).is_ok_and(|tag| {

@@ -1,0 +1,117 @@
+//! The bulk of the work: the blocks of a batch's data through a cipher, in place.
+//!
+//! A mode says what happens to a frame; how its blocks reach the registers is said here, in one of
+//! two ways, according to the cipher:
+//!
+//! ```text
+//!   stream   AES: a block is enciphered where it lies in its register. One frame after another,
+//!            eight registers at a time; the CPU itself runs into the next frame while the last
+//!            results of this one are under way.
+//!   gather   Serpent, Camellia and portable AES: many blocks are enciphered at once or not at all.
+//!            Registers are filled across frames, sixteen at a time.
+//! ```
+
+use crate::aead::Job;
+use crate::backend::{Backend, Block, Ghash};
+use crate::lanes::Blocks;
+use crate::limits::NONCE_OCTETS;
+use crate::mode::Offsets;
+
+pub(crate) mod gather;
+pub(crate) mod stream;
+
+/// A cipher's key on backend `B`, with its way of reaching the blocks of a batch. A batch has at
+/// most [`FRAMES_AT_ONCE`](crate::limits::FRAMES_AT_ONCE) frames. Zeroised on drop.
+pub(crate) trait Cipher<B: Backend>: Send + Sync + 'static {
+    /// Enciphers each block alone, any number of them.
+    fn encrypt(&self, backend: B, blocks: &mut [Block]);
+
+    /// Deciphers each block alone.
+    fn decrypt(&self, backend: B, blocks: &mut [Block]);
+
+    /// XORs the key stream of counter mode over each frame's data, the first block's counter being
+    /// `first`.
+    fn counter<J: Job>(&self, backend: B, first: u32, batch: &mut [&mut J]);
+
+    /// The same from counter 2 on, and GHASH of AAD, ciphertext and lengths XORed into each frame's
+    /// tag.
+    #[inline(always)]
+    fn counter_and_hash<J: Job, const SEAL: bool>(
+        &self,
+        backend: B,
+        ghash: &B::Ghash,
+        batch: &mut [&mut J],
+        tags: &mut [Block],
+    ) {
+        if SEAL {
+            self.counter(backend, 2, batch);
+        }
+        for (job, tag) in batch.iter().zip(tags) {
+            *tag = ghash.tag(job.aad(), job.data(), tag);
+        }
+        if !SEAL {
+            self.counter(backend, 2, batch);
+        }
+    }
+
+    /// The whole blocks of OCB3: each between two applications of its offset. `sums` holds each
+    /// frame's first offset before, and the exclusive or of its plaintext blocks after.
+    fn offset<J: Job, const SEAL: bool>(
+        &self,
+        backend: B,
+        offsets: &Offsets,
+        batch: &mut [&mut J],
+        sums: &mut [u128],
+    );
+}
+
+/// The counter block of `nonce` and `counter`: SP 800-38D, 7.1; RFC 3686, 4; RFC 5528, 2.1.
+///
+/// ```text
+///   octet  0                        11 12          15
+///         +---------------------------+-------------+
+///         |          nonce            |   counter   |   big-endian, + 1 per block
+///         +---------------------------+-------------+
+/// ```
+#[inline(always)]
+pub(crate) fn counter_block(nonce: &[u8; NONCE_OCTETS], counter: u32) -> Block {
+    let mut block = [0; 16];
+    block[..NONCE_OCTETS].copy_from_slice(nonce);
+    block[NONCE_OCTETS..].copy_from_slice(&counter.to_be_bytes());
+    block
+}
+
+/// Counters that stand ready in a table: enough for the blocks of a frame of 16 000 octets.
+const COUNTERS: usize = 1024;
+
+/// Counter blocks of nonce zero, from counter 0 on, with room for the widest register. Counter 2
+/// and those after it are the same for every frame, so each register of them is one load.
+static COUNTER_BLOCKS: [Block; COUNTERS + 3] = {
+    let mut blocks = [[0; 16]; COUNTERS + 3];
+    let mut counter = 0;
+    while counter < blocks.len() {
+        blocks[counter][14] = (counter >> 8) as u8;
+        blocks[counter][15] = counter as u8;
+        counter += 1;
+    }
+    blocks
+};
+
+/// A register of counter blocks of nonce zero, from `counter` on, modulo 2^32.
+#[inline(always)]
+pub(crate) fn counters<V: Blocks>(counter: u32) -> V {
+    match COUNTER_BLOCKS.get(counter as usize..) {
+        Some(blocks) if blocks.len() >= V::COUNT => V::load(blocks.as_flattened()),
+        _ => far_counters(counter),
+    }
+}
+
+/// The same beyond the table.
+#[inline(always)]
+fn far_counters<V: Blocks>(counter: u32) -> V {
+    let mut blocks = [[0; 16]; 4];
+    for (block, number) in blocks.iter_mut().zip(0..) {
+        *block = counter_block(&[0; NONCE_OCTETS], counter.wrapping_add(number));
+    }
+    V::load(blocks.as_flattened())
+}

@@ -1,0 +1,359 @@
+//! Frame after frame, eight registers at a time, without a block ever leaving its register: AES.
+//!
+//! GHASH of one stripe of ciphertext runs between the rounds of the next stripe, because AES and
+//! the carry-less multiplier are different parts of a CPU:
+//!
+//! ```text
+//!   sealing   AES of stripe i  |  GHASH of stripe i-1      then GHASH of the last
+//!   opening   AES of stripe i  |  GHASH of stripe i
+//! ```
+
+use super::{Cipher, counter_block, counters};
+use crate::aead::Job;
+use crate::backend::{Backend, Block};
+use crate::cipher::aes::{Aes, last_round, rounds};
+use crate::ghash::{Hash, Powers};
+use crate::lanes::{Blocks, Clmul, Rounds};
+use crate::limits::NONCE_OCTETS;
+use crate::mode::Offsets;
+
+/// Registers of a full stripe: enough to keep two AES units busy through the latency of a round,
+/// and no more than AES-128 has rounds to hash between.
+const WIDE: usize = 8;
+
+impl<B, V, const K: usize> Cipher<B> for Aes<V, K>
+where
+    B: Backend<Ghash = Powers<V>>,
+    V: Rounds + Clmul,
+{
+    #[inline(always)]
+    fn encrypt(&self, _: B, blocks: &mut [Block]) {
+        alone::<V, K, false>(&self.keys(), blocks.as_flattened_mut());
+    }
+
+    #[inline(always)]
+    fn decrypt(&self, _: B, blocks: &mut [Block]) {
+        alone::<V, K, true>(&self.inverse_keys(), blocks.as_flattened_mut());
+    }
+
+    #[inline(always)]
+    fn counter<J: Job>(&self, _: B, first: u32, batch: &mut [&mut J]) {
+        let keys = self.keys();
+        for job in batch {
+            let mut stream = Stream::new(&keys, job.nonce(), first);
+            let mut stripes = job.data_mut().chunks_exact_mut(WIDE * V::OCTETS);
+            for stripe in &mut stripes {
+                stream.full(stripe, &mut Nothing);
+            }
+            stream.rest(stripes.into_remainder(), &mut Nothing);
+        }
+    }
+
+    #[inline(always)]
+    fn counter_and_hash<J: Job, const SEAL: bool>(
+        &self,
+        _: B,
+        ghash: &Powers<V>,
+        batch: &mut [&mut J],
+        tags: &mut [Block],
+    ) {
+        let keys = self.keys();
+        for (job, tag) in batch.iter_mut().zip(tags) {
+            let octets = job.data().len();
+            let mut stream = Stream::new(&keys, job.nonce(), 2);
+            let mut hash = ghash.begin(job.aad(), octets);
+            if SEAL {
+                stream.seal(&mut hash, job.data_mut());
+            } else {
+                stream.open(&mut hash, job.data_mut());
+            }
+            *tag = hash.finish(job.aad().len(), octets, tag);
+        }
+    }
+
+    #[inline(always)]
+    fn offset<J: Job, const SEAL: bool>(
+        &self,
+        _: B,
+        offsets: &Offsets,
+        batch: &mut [&mut J],
+        sums: &mut [u128],
+    ) {
+        let keys = if SEAL {
+            self.keys()
+        } else {
+            self.inverse_keys()
+        };
+        for (job, sum) in batch.iter_mut().zip(sums) {
+            let data = job.data_mut();
+            let whole = data.len() & !15;
+            *sum = if SEAL {
+                masked::<V, K, false>(&keys, offsets, *sum, &mut data[..whole])
+            } else {
+                masked::<V, K, true>(&keys, offsets, *sum, &mut data[..whole])
+            };
+        }
+    }
+}
+
+/// Work that goes on between the rounds of a stripe.
+trait Between {
+    /// After a round, counted from 0; `data` is what the stripe will change.
+    fn round(&mut self, round: usize, data: &[u8]);
+    /// After the rounds.
+    fn end(&mut self, data: &[u8]);
+}
+
+/// Nothing goes on.
+struct Nothing;
+
+impl Between for Nothing {
+    #[inline(always)]
+    fn round(&mut self, _: usize, _: &[u8]) {}
+
+    #[inline(always)]
+    fn end(&mut self, _: &[u8]) {}
+}
+
+/// The full stripe before this one is hashed.
+struct HashBefore<'h, 'k, 'd, V>(&'h mut Hash<'k, V>, &'d [u8]);
+
+impl<V: Clmul> Between for HashBefore<'_, '_, '_, V> {
+    #[inline(always)]
+    fn round(&mut self, round: usize, _: &[u8]) {
+        if round < WIDE {
+            self.0.block(V::load(&self.1[round * V::OCTETS..]));
+        }
+    }
+
+    #[inline(always)]
+    fn end(&mut self, _: &[u8]) {}
+}
+
+/// This stripe is hashed before it changes.
+struct HashThis<'h, 'k, V>(&'h mut Hash<'k, V>);
+
+impl<V: Clmul> Between for HashThis<'_, '_, V> {
+    #[inline(always)]
+    fn round(&mut self, round: usize, data: &[u8]) {
+        if (round + 1) * V::OCTETS <= data.len() {
+            self.0.block(V::load(&data[round * V::OCTETS..]));
+        }
+    }
+
+    #[inline(always)]
+    fn end(&mut self, data: &[u8]) {
+        self.0.absorb(&data[data.len() / V::OCTETS * V::OCTETS..]);
+    }
+}
+
+/// The key stream of one frame.
+struct Stream<'k, V, const K: usize> {
+    keys: &'k [V; K],
+    /// Nonce and first round key.
+    base: V,
+    counter: u32,
+}
+
+impl<'k, V: Rounds, const K: usize> Stream<'k, V, K> {
+    #[inline(always)]
+    fn new(keys: &'k [V; K], nonce: &[u8; NONCE_OCTETS], counter: u32) -> Self {
+        Self {
+            keys,
+            base: V::splat(&counter_block(nonce, 0)).xor(keys[0]),
+            counter,
+        }
+    }
+
+    /// A full stripe in place.
+    #[inline(always)]
+    fn full(&mut self, data: &mut [u8], between: &mut impl Between) {
+        self.stripe::<WIDE>(&mut data[..WIDE * V::OCTETS], between);
+    }
+
+    /// Whatever is left, at most a full stripe.
+    #[inline(always)]
+    fn rest(&mut self, data: &mut [u8], between: &mut impl Between) {
+        match data.len().div_ceil(V::OCTETS) {
+            0 => {}
+            1 => self.stripe::<1>(data, between),
+            2 => self.stripe::<2>(data, between),
+            3 => self.stripe::<3>(data, between),
+            4 => self.stripe::<4>(data, between),
+            5 => self.stripe::<5>(data, between),
+            6 => self.stripe::<6>(data, between),
+            7 => self.stripe::<7>(data, between),
+            _ => self.stripe::<8>(data, between),
+        }
+    }
+
+    /// `N` registers in place, of which the last may be part of one.
+    #[inline(always)]
+    fn stripe<const N: usize>(&mut self, data: &mut [u8], between: &mut impl Between) {
+        let mut stream = [self.base; N];
+        for register in &mut stream {
+            *register = register.xor(counters(self.counter));
+            self.counter = self.counter.wrapping_add(V::COUNT as u32);
+        }
+        rounds::<V, K, N, false>(self.keys, &mut stream, |round| between.round(round, data));
+        between.end(data);
+
+        // The last round key and the data go in together: one operation less.
+        let last = self.keys[K - 1];
+        let (whole, part) = data.split_at_mut((N - 1) * V::OCTETS);
+        for (i, register) in stream[..N - 1].iter().enumerate() {
+            let part = &mut whole[i * V::OCTETS..][..V::OCTETS];
+            register.last_round(last.xor(V::load(part))).store(part);
+        }
+        if part.len() == V::OCTETS {
+            let key = last.xor(V::load(part));
+            stream[N - 1].last_round(key).store(part);
+        } else {
+            let key = last.xor(V::load_part(part));
+            stream[N - 1].last_round(key).store_part(part);
+        }
+    }
+}
+
+impl<V: Rounds + Clmul, const K: usize> Stream<'_, V, K> {
+    /// Enciphers a frame and hashes what comes out.
+    #[inline(always)]
+    fn seal(&mut self, hash: &mut Hash<'_, V>, data: &mut [u8]) {
+        let stripe = WIDE * V::OCTETS;
+        let full = data.len() / stripe * stripe;
+        if full > 0 {
+            self.full(data, &mut Nothing);
+            for at in (stripe..full).step_by(stripe) {
+                let (before, now) = data[at - stripe..].split_at_mut(stripe);
+                hash.reserve();
+                self.full(now, &mut HashBefore(hash, before));
+            }
+            let (before, rest) = data[full - stripe..].split_at_mut(stripe);
+            hash.reserve();
+            if rest.is_empty() {
+                hash.absorb(before);
+            } else {
+                self.rest(rest, &mut HashBefore(hash, before));
+            }
+        } else {
+            self.rest(data, &mut Nothing);
+        }
+        hash.reserve();
+        hash.absorb(&data[full..]);
+    }
+
+    /// Hashes a frame and deciphers it.
+    #[inline(always)]
+    fn open(&mut self, hash: &mut Hash<'_, V>, data: &mut [u8]) {
+        let mut stripes = data.chunks_exact_mut(WIDE * V::OCTETS);
+        for stripe in &mut stripes {
+            hash.reserve();
+            self.full(stripe, &mut HashThis(hash));
+        }
+        hash.reserve();
+        self.rest(stripes.into_remainder(), &mut HashThis(hash));
+    }
+}
+
+/// Whole blocks between two applications of their offsets; gives the sum of the plaintext.
+#[inline(always)]
+fn masked<V: Rounds, const K: usize, const INVERSE: bool>(
+    keys: &[V; K],
+    offsets: &Offsets,
+    start: u128,
+    data: &mut [u8],
+) -> u128 {
+    let mut frame = Masked::<V, K, INVERSE> {
+        keys,
+        run: offsets.run(start, 0),
+        sum: V::zero(),
+    };
+    let mut stripes = data.chunks_exact_mut(WIDE * V::OCTETS);
+    for stripe in &mut stripes {
+        frame.stripe::<WIDE>(stripe);
+    }
+    let rest = stripes.into_remainder();
+    match rest.len().div_ceil(V::OCTETS) {
+        0 => {}
+        1 => frame.stripe::<1>(rest),
+        2 => frame.stripe::<2>(rest),
+        3 => frame.stripe::<3>(rest),
+        4 => frame.stripe::<4>(rest),
+        5 => frame.stripe::<5>(rest),
+        6 => frame.stripe::<6>(rest),
+        7 => frame.stripe::<7>(rest),
+        _ => frame.stripe::<8>(rest),
+    }
+    u128::from_ne_bytes(frame.sum.fold())
+}
+
+/// One frame of OCB3 on its way.
+struct Masked<'k, V, const K: usize, const INVERSE: bool> {
+    keys: &'k [V; K],
+    run: crate::mode::Run<'k, V>,
+    sum: V,
+}
+
+impl<V: Rounds, const K: usize, const INVERSE: bool> Masked<'_, V, K, INVERSE> {
+    /// `N` registers in place, of which the last may hold fewer blocks.
+    #[inline(always)]
+    fn stripe<const N: usize>(&mut self, data: &mut [u8]) {
+        let (first, last) = (self.keys[0], self.keys[K - 1]);
+        let masks: [V; N] = self.run.next();
+        let (whole, part) = data.split_at_mut((N - 1) * V::OCTETS);
+
+        let mut registers = [V::zero(); N];
+        for i in 0..N - 1 {
+            registers[i] = V::load(&whole[i * V::OCTETS..]);
+        }
+        registers[N - 1] = V::load_part(part);
+        for (register, mask) in registers.iter_mut().zip(masks) {
+            if !INVERSE {
+                self.sum = self.sum.xor(*register);
+            }
+            *register = register.xor3(mask, first);
+        }
+        rounds::<V, K, N, INVERSE>(self.keys, &mut registers, |_| {});
+        for (register, mask) in registers.iter_mut().zip(masks) {
+            *register = last_round::<V, INVERSE>(*register, mask.xor(last));
+        }
+        for i in 0..N - 1 {
+            if INVERSE {
+                self.sum = self.sum.xor(registers[i]);
+            }
+            registers[i].store(&mut whole[i * V::OCTETS..]);
+        }
+        if INVERSE {
+            self.sum = self.sum.xor(registers[N - 1].keep(part.len()));
+        }
+        registers[N - 1].store_part(part);
+    }
+}
+
+/// Each block alone.
+#[inline(always)]
+fn alone<V: Rounds, const K: usize, const INVERSE: bool>(keys: &[V; K], octets: &mut [u8]) {
+    let mut stripes = octets.chunks_exact_mut(WIDE * V::OCTETS);
+    for stripe in &mut stripes {
+        alone_stripe::<V, K, WIDE, INVERSE>(keys, stripe);
+    }
+    for part in stripes.into_remainder().chunks_mut(2 * V::OCTETS) {
+        alone_stripe::<V, K, 2, INVERSE>(keys, part);
+    }
+}
+
+/// `N` registers of blocks, of which any may hold fewer.
+#[inline(always)]
+fn alone_stripe<V: Rounds, const K: usize, const N: usize, const INVERSE: bool>(
+    keys: &[V; K],
+    octets: &mut [u8],
+) {
+    let mut registers = [keys[0]; N];
+    for (register, part) in registers.iter_mut().zip(octets.chunks(V::OCTETS)) {
+        *register = register.xor(V::load_part(part));
+    }
+    rounds::<V, K, N, INVERSE>(keys, &mut registers, |_| {});
+    for (register, part) in registers.into_iter().zip(octets.chunks_mut(V::OCTETS)) {
+        last_round::<V, INVERSE>(register, keys[K - 1]).store_part(part);
+    }
+}

@@ -1,0 +1,120 @@
+//! AES (FIPS 197) on a CPU's own AES instructions.
+//!
+//! The key length is the number of round keys: 11, 13 or 15 for 128, 192 or 256 bits. The rounds
+//! leave the first and the last key to the caller, who adds masks, counters or data to them in the
+//! same operation.
+
+use std::marker::PhantomData;
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::backend::Block;
+use crate::lanes::Rounds;
+
+/// `K` round keys, for registers `V`. Zeroised on drop.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub(crate) struct Aes<V, const K: usize> {
+    keys: [Block; K],
+    /// Those of the equivalent inverse cipher (FIPS 197, 5.3.5), in the order of their use.
+    inverse: [Block; K],
+    registers: PhantomData<V>,
+}
+
+impl<V: Rounds, const K: usize> Aes<V, K> {
+    /// The round keys of `key`, which has `4 * K - 28` octets. No octet of it becomes an address.
+    #[inline(always)]
+    pub(crate) fn new(key: &[u8]) -> Self {
+        let keys = expand::<V, K>(key);
+        let mut inverse = keys;
+        inverse.reverse();
+        for key in &mut inverse[1..K - 1] {
+            // Zeros beside the key mix to zeros, so folding leaves the key alone.
+            *key = V::first(key).inverse_mix().fold();
+        }
+        Self {
+            keys,
+            inverse,
+            registers: PhantomData,
+        }
+    }
+
+    /// The round keys, each in every place of a register.
+    #[inline(always)]
+    pub(crate) fn keys(&self) -> [V; K] {
+        self.keys.each_ref().map(V::splat)
+    }
+
+    /// Those of the inverse.
+    #[inline(always)]
+    pub(crate) fn inverse_keys(&self) -> [V; K] {
+        self.inverse.each_ref().map(V::splat)
+    }
+}
+
+/// All rounds but the last, for registers that hold the first key already.
+#[inline(always)]
+pub(crate) fn rounds<V: Rounds, const K: usize, const N: usize, const INVERSE: bool>(
+    keys: &[V; K],
+    registers: &mut [V; N],
+    mut between: impl FnMut(usize),
+) {
+    for round in 1..K - 1 {
+        for register in registers.iter_mut() {
+            *register = if INVERSE {
+                register.inverse_round(keys[round])
+            } else {
+                register.round(keys[round])
+            };
+        }
+        between(round - 1);
+    }
+}
+
+/// The last round, with `key` in place of the last key.
+#[inline(always)]
+pub(crate) fn last_round<V: Rounds, const INVERSE: bool>(register: V, key: V) -> V {
+    if INVERSE {
+        register.last_inverse_round(key)
+    } else {
+        register.last_round(key)
+    }
+}
+
+/// FIPS 197, 5.2.
+#[inline(always)]
+fn expand<V: Rounds, const K: usize>(key: &[u8]) -> [Block; K] {
+    let mut keys = [[0; 16]; K];
+    let (words, _) = keys.as_flattened_mut().as_chunks_mut::<4>();
+    let n = key.len() / 4;
+    words[..n].as_flattened_mut().copy_from_slice(key);
+    let mut constant = 1_u8;
+    for i in n..words.len() {
+        let mut word = words[i - 1];
+        if i % n == 0 {
+            word = substitute::<V>(word);
+            word.rotate_left(1);
+            word[0] ^= constant;
+            constant = (constant << 1) ^ (constant >> 7) * 0x1b;
+        } else if n > 6 && i % n == 4 {
+            word = substitute::<V>(word);
+        }
+        for (octet, before) in word.iter_mut().zip(words[i - n]) {
+            *octet ^= before;
+        }
+        words[i] = word;
+    }
+    keys
+}
+
+/// SubWord: the last round of a block of four equal columns, whose rows do not change by shifting.
+#[inline(always)]
+fn substitute<V: Rounds>(word: [u8; 4]) -> [u8; 4] {
+    let mut block = [0; 16];
+    for column in block.as_chunks_mut().0 {
+        *column = word;
+    }
+    let block = V::first(&block).last_round(V::zero());
+    let mut octets = [0; 64];
+    block.store(&mut octets);
+    [octets[0], octets[1], octets[2], octets[3]]
+}
