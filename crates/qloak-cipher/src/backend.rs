@@ -19,6 +19,8 @@
 //! [`Schedule`] is what the door holds: the key in whatever form a backend likes best. A library, a
 //! GPU or a card implements it whole and needs no Kernel.
 
+use std::marker::PhantomData;
+
 use crate::aead::{Open, Seal};
 use crate::bulk::Cipher;
 use crate::hazmat::{Ctr, Plain, RawBlock, Xor};
@@ -84,6 +86,7 @@ macro_rules! backend {
 pub(crate) mod aesni;
 mod aws_lc;
 pub(crate) mod gates;
+pub(crate) mod part;
 pub(crate) mod portable;
 mod soft;
 #[cfg(target_arch = "x86_64")]
@@ -179,24 +182,25 @@ impl<B: Backend, M: Modal<B>> Kernel<B> for OpenBatch<'_, '_, '_, M> {
     }
 }
 
-/// The making of a cipher's key, and of its mode's tables.
-struct Prepare<'k, F> {
-    make: F,
-    mode: Mode,
-    key: &'k [u8],
+/// A cipher's key out of a SAK. Runs inside `Backend::run`.
+pub(crate) trait FromKey: Sized {
+    /// None when the SAK has another length than the cipher's.
+    fn from_key(key: &[u8]) -> Option<Self>;
 }
 
-impl<B, C, F> Kernel<B> for Prepare<'_, F>
-where
-    B: Backend,
-    C: Cipher<B>,
-    F: FnOnce(&[u8]) -> Option<C>,
-{
+/// The making of a cipher's key, and of its mode's tables.
+struct Prepare<'k, C> {
+    mode: Mode,
+    key: &'k [u8],
+    cipher: PhantomData<C>,
+}
+
+impl<B: Backend, C: Cipher<B> + FromKey> Kernel<B> for Prepare<'_, C> {
     type Output = Option<Box<dyn Schedule>>;
 
     #[inline(always)]
     fn run(self, backend: B) -> Self::Output {
-        let cipher = (self.make)(self.key)?;
+        let cipher = C::from_key(self.key)?;
         match self.mode {
             Mode::Gcm => keyed(backend, Gcm::new(backend, cipher)),
             Mode::Ocb3 => keyed(backend, Ocb::new(backend, cipher)),
@@ -207,14 +211,14 @@ where
     }
 }
 
-/// A cipher's schedule under a mode; `make` gives the cipher's key, with the backend's features on.
-fn prepare<B: Backend, C: Cipher<B>>(
+/// The schedule of `key` for the cipher `C` under a mode.
+fn prepare<C: Cipher<B> + FromKey, B: Backend>(
     backend: B,
     mode: Mode,
     key: &[u8],
-    make: impl FnOnce(&[u8]) -> Option<C>,
 ) -> Option<Box<dyn Schedule>> {
-    backend.run(Prepare { make, mode, key })
+    let cipher = PhantomData::<C>;
+    backend.run(Prepare { mode, key, cipher })
 }
 
 /// What needs no cipher, only registers.

@@ -4,13 +4,13 @@
 //! thread or many: `Send + Sync`, no interior state, no lock. The schedule lies on the heap, so
 //! that a move of the key leaves no copy behind, and is zeroised where it lies on drop.
 
-use arrayvec::ArrayVec;
 use thiserror::Error;
 
-use crate::aead::{BatchError, Job, Open, Seal, check_open, check_seal};
+use crate::aead::{Open, Seal};
 use crate::backend::{self, Schedule};
+use crate::batch::{BatchError, check_lengths, check_nonces, cut};
 use crate::level::Level;
-use crate::limits::{FRAMES_AT_ONCE, OCTETS_AT_ONCE, PON_TAG_OCTETS};
+use crate::limits::PON_TAG_OCTETS;
 use crate::suite::{Mode, Suite};
 
 /// The key schedule of one SAK under one suite.
@@ -20,11 +20,8 @@ pub struct SuiteKey {
     suite: &'static Suite,
     tag_octets: usize,
     backend: &'static str,
-    schedule: Box<dyn Schedule>,
+    pub(crate) schedule: Box<dyn Schedule>,
 }
-
-/// The frames that a kernel sees at once.
-type Frames<'r, J> = ArrayVec<&'r mut J, FRAMES_AT_ONCE>;
 
 /// A SAK of another length than the suite's. Names lengths, never octets of the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -118,8 +115,11 @@ impl SuiteKey {
     /// A length that cannot be, or one nonce twice: see [`BatchError`]. Nothing of the batch was
     /// sealed.
     pub fn seal(&self, batch: &mut [Seal<'_>]) -> Result<(), BatchError> {
-        check_seal(batch, self.tag_octets)?;
-        self.run(batch, |frames| self.schedule.seal(frames));
+        check_lengths(batch.iter().map(|one| (one, self.tag_octets)))?;
+        check_nonces(batch.iter().map(|one| &one.nonce), |a, b| {
+            batch[a].nonce == batch[b].nonce
+        })?;
+        cut(batch.iter_mut(), |frames| self.schedule.seal(frames));
         Ok(())
     }
 
@@ -132,27 +132,9 @@ impl SuiteKey {
         for one in batch.iter_mut() {
             one.valid = false;
         }
-        check_open(batch, self.tag_octets)?;
-        self.run(batch, |frames| self.schedule.open(frames));
+        check_lengths(batch.iter().map(|one| (one, self.tag_octets)))?;
+        cut(batch.iter_mut(), |frames| self.schedule.open(frames));
         Ok(())
-    }
-
-    /// Cuts a batch into what a kernel sees at once.
-    fn run<J: Job>(&self, batch: &mut [J], mut kernel: impl FnMut(&mut [&mut J])) {
-        let mut frames = Frames::new();
-        let mut octets = 0;
-        for one in batch {
-            octets += one.data().len();
-            if frames.is_full() || (octets > OCTETS_AT_ONCE && !frames.is_empty()) {
-                kernel(&mut frames);
-                frames.clear();
-                octets = one.data().len();
-            }
-            frames.push(one);
-        }
-        if !frames.is_empty() {
-            kernel(&mut frames);
-        }
     }
 }
 

@@ -23,6 +23,7 @@
 
 mod aead;
 mod backend;
+pub mod batch;
 mod bulk;
 mod cipher;
 mod ghash;
@@ -36,7 +37,8 @@ mod mode;
 pub mod selftest;
 pub mod suite;
 
-pub use aead::{BatchError, Open, Seal};
+pub use aead::{Open, Seal};
+pub use batch::{BatchError, Under};
 pub use key::{KeyLengthError, PonKeyError, SuiteKey};
 pub use level::Level;
 pub use measure::measure;

@@ -37,8 +37,9 @@ pub fn measure(
     let mut batch: Vec<Seal<'_>> = data
         .chunks_exact_mut(octets)
         .zip(&mut tags)
-        .map(|(data, tag)| Seal {
-            nonce: [0; 12],
+        .zip(0_u8..)
+        .map(|((data, tag), number)| Seal {
+            nonce: [number; 12],
             aad: &aad,
             data,
             tag: &mut tag[..suite.tag_octets],

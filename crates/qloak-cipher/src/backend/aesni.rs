@@ -6,6 +6,7 @@
 use std::arch::x86_64::*;
 
 use super::gates::Gates;
+use super::part;
 use super::{Block, Schedule, prepare, without_cipher};
 use crate::cipher::aes::Aes;
 use crate::ghash::Powers;
@@ -28,15 +29,9 @@ pub(super) fn schedule(suite: &Suite, key: &[u8]) -> Option<Box<dyn Schedule>> {
     #[allow(unsafe_code)]
     let backend = unsafe { Aesni::assume() };
     match suite.cipher {
-        "AES-128" => prepare(backend, suite.mode, key, |key| {
-            Some(Aes::<Xmm, 11>::new(key))
-        }),
-        "AES-192" => prepare(backend, suite.mode, key, |key| {
-            Some(Aes::<Xmm, 13>::new(key))
-        }),
-        "AES-256" => prepare(backend, suite.mode, key, |key| {
-            Some(Aes::<Xmm, 15>::new(key))
-        }),
+        "AES-128" => prepare::<Aes<Xmm, 11>, _>(backend, suite.mode, key),
+        "AES-192" => prepare::<Aes<Xmm, 13>, _>(backend, suite.mode, key),
+        "AES-256" => prepare::<Aes<Xmm, 15>, _>(backend, suite.mode, key),
         _ => without_cipher(backend, suite.mode, key),
     }
 }
@@ -94,9 +89,7 @@ impl Blocks for Xmm {
 
     #[inline(always)]
     fn load_part(from: &[u8]) -> Self {
-        let mut block = [0; 16];
-        block[..from.len()].copy_from_slice(from);
-        Self::of(&block)
+        Self::of(&part::read(from).to_le_bytes())
     }
 
     #[inline(always)]
@@ -107,8 +100,7 @@ impl Blocks for Xmm {
 
     #[inline(always)]
     fn store_part(self, to: &mut [u8]) {
-        let octets = to.len();
-        to.copy_from_slice(&self.block()[..octets]);
+        part::write(u128::from_le_bytes(self.block()), to);
     }
 
     #[inline(always)]
@@ -238,9 +230,11 @@ impl Blocks for Ymm {
 
     #[inline(always)]
     fn load_part(from: &[u8]) -> Self {
-        let mut octets = [0; 32];
-        octets[..from.len()].copy_from_slice(from);
-        Self::load(&octets)
+        let (low, high) = match from.split_at_checked(16) {
+            Some((low, high)) => (Xmm::load(low), Xmm::load_part(high)),
+            None => (Xmm::load_part(from), Xmm::zero()),
+        };
+        simd!(Self(_mm256_set_m128i(high.0, low.0)))
     }
 
     #[inline(always)]
@@ -251,10 +245,15 @@ impl Blocks for Ymm {
 
     #[inline(always)]
     fn store_part(self, to: &mut [u8]) {
-        let mut octets = [0; 32];
-        self.store(&mut octets);
-        let count = to.len();
-        to.copy_from_slice(&octets[..count]);
+        let low = simd!(Xmm(_mm256_castsi256_si128(self.0)));
+        let high = simd!(Xmm(_mm256_extracti128_si256::<1>(self.0)));
+        match to.split_at_mut_checked(16) {
+            Some((first, second)) => {
+                low.store(first);
+                high.store_part(second);
+            }
+            None => low.store_part(to),
+        }
     }
 
     #[inline(always)]

@@ -13,7 +13,7 @@ use ghash::{GHash, universal_hash::UniversalHash};
 use serpent::Serpent;
 
 use super::portable::Portable;
-use super::{Backend, Block, Ghash, Kernel, Schedule, keyed, prepare, without_cipher};
+use super::{Backend, Block, FromKey, Ghash, Kernel, Schedule, keyed, prepare, without_cipher};
 use crate::bulk::gather::Gather;
 use crate::lanes::{Blocks, LaneCipher, STRIPE};
 use crate::suite::{Mode, Suite};
@@ -41,15 +41,15 @@ impl Backend for Soft {
 /// The schedule of `key` under `suite`; None when its length is not the cipher's.
 pub(super) fn schedule(suite: &Suite, key: &[u8]) -> Option<Box<dyn Schedule>> {
     match suite.cipher {
-        "AES-128" => prepare(Soft, suite.mode, key, crypto::<Aes128>),
-        "AES-192" => prepare(Soft, suite.mode, key, crypto::<Aes192>),
-        "AES-256" => prepare(Soft, suite.mode, key, crypto::<Aes256>),
-        "Camellia-128" => prepare(Soft, suite.mode, key, crypto::<Camellia128>),
-        "Camellia-192" => prepare(Soft, suite.mode, key, crypto::<Camellia192>),
-        "Camellia-256" => prepare(Soft, suite.mode, key, crypto::<Camellia256>),
+        "AES-128" => prepare::<Gather<Crypto<Aes128>>, _>(Soft, suite.mode, key),
+        "AES-192" => prepare::<Gather<Crypto<Aes192>>, _>(Soft, suite.mode, key),
+        "AES-256" => prepare::<Gather<Crypto<Aes256>>, _>(Soft, suite.mode, key),
+        "Camellia-128" => prepare::<Gather<Crypto<Camellia128>>, _>(Soft, suite.mode, key),
+        "Camellia-192" => prepare::<Gather<Crypto<Camellia192>>, _>(Soft, suite.mode, key),
+        "Camellia-256" => prepare::<Gather<Crypto<Camellia256>>, _>(Soft, suite.mode, key),
         // One type takes keys of 16 to 32 octets; the suite has said which.
         "Serpent-128" | "Serpent-192" | "Serpent-256" => {
-            prepare(Soft, suite.mode, key, crypto::<Serpent>)
+            prepare::<Gather<Crypto<Serpent>>, _>(Soft, suite.mode, key)
         }
         _ if suite.mode == Mode::Poly1305 => {
             let key = ChaCha20Poly1305::new_from_slice(key).ok()?;
@@ -59,12 +59,14 @@ pub(super) fn schedule(suite: &Suite, key: &[u8]) -> Option<Box<dyn Schedule>> {
     }
 }
 
-fn crypto<C: KeyInit>(key: &[u8]) -> Option<Gather<Crypto<C>>> {
-    Some(Gather(Crypto(C::new_from_slice(key).ok()?)))
-}
-
 /// A block cipher of RustCrypto's, for a stripe at a time.
 pub(crate) struct Crypto<C>(C);
+
+impl<C: KeyInit> FromKey for Gather<Crypto<C>> {
+    fn from_key(key: &[u8]) -> Option<Self> {
+        Some(Gather(Crypto(C::new_from_slice(key).ok()?)))
+    }
+}
 
 impl<C> LaneCipher<Portable> for Crypto<C>
 where

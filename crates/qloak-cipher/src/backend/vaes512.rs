@@ -26,15 +26,9 @@ pub(super) fn schedule(suite: &Suite, key: &[u8]) -> Option<Box<dyn Schedule>> {
     #[allow(unsafe_code)]
     let backend = unsafe { Vaes512::assume() };
     match suite.cipher {
-        "AES-128" => prepare(backend, suite.mode, key, |key| {
-            Some(Aes::<Zmm, 11>::new(key))
-        }),
-        "AES-192" => prepare(backend, suite.mode, key, |key| {
-            Some(Aes::<Zmm, 13>::new(key))
-        }),
-        "AES-256" => prepare(backend, suite.mode, key, |key| {
-            Some(Aes::<Zmm, 15>::new(key))
-        }),
+        "AES-128" => prepare::<Aes<Zmm, 11>, _>(backend, suite.mode, key),
+        "AES-192" => prepare::<Aes<Zmm, 13>, _>(backend, suite.mode, key),
+        "AES-256" => prepare::<Aes<Zmm, 15>, _>(backend, suite.mode, key),
         _ => without_cipher(backend, suite.mode, key),
     }
 }

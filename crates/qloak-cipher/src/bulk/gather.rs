@@ -9,23 +9,28 @@
 //!   stripes  [ a a a a a a | b b | c c c c c c c c ] [ c c c c c c ... ]
 //! ```
 //!
-//! Each stripe is walked over twice, before the cipher and after it; the [`Walk`] says both times
+//! Each stripe is walked over twice, before the cipher and after it; the [`Walk`] gives both times
 //! the same pieces.
 
 use super::{Cipher, counter_block, counters};
 use crate::aead::Job;
 use crate::backend::{Backend, Block};
 use crate::lanes::{Blocks, LaneCipher, STRIPE};
+use crate::limits::FRAMES_AT_ONCE;
 use crate::mode::Offsets;
 
 /// A cipher of many lanes.
 pub(crate) struct Gather<C>(pub(crate) C);
 
-/// Where the next stripe begins.
+/// A place in a batch's data, and in the stripe that it fills.
 #[derive(Clone, Copy)]
 struct Walk {
     frame: usize,
     octet: usize,
+    /// Registers of the stripe in use.
+    used: usize,
+    /// Only whole blocks are walked over.
+    whole: bool,
 }
 
 /// Neighbouring registers of one frame in a stripe.
@@ -40,90 +45,83 @@ struct Piece {
 }
 
 impl Walk {
-    const START: Self = Self { frame: 0, octet: 0 };
-
-    /// Calls `each` for the pieces of the next stripe; gives the number of registers in use.
+    /// From the first frame's first octet on.
     #[inline(always)]
-    fn stripe<V: Blocks, J: Job>(
-        &mut self,
-        batch: &mut [&mut J],
-        length: impl Fn(usize) -> usize,
-        mut each: impl FnMut(&mut J, Piece),
-    ) -> usize {
-        let mut at = 0;
-        while at < STRIPE && self.frame < batch.len() {
-            let job = &mut *batch[self.frame];
-            let left = length(job.data().len()) - self.octet;
-            let octets = left.min((STRIPE - at) * V::OCTETS);
-            let (frame, octet) = (self.frame, self.octet);
-            if octets == left {
-                *self = Self {
-                    frame: frame + 1,
-                    octet: 0,
-                };
-            } else {
-                self.octet += octets;
+    fn new(whole: bool) -> Self {
+        Self {
+            frame: 0,
+            octet: 0,
+            used: 0,
+            whole,
+        }
+    }
+
+    /// The next piece of the stripe; None when the stripe is full or the batch ends.
+    #[inline(always)]
+    fn next<V: Blocks, J: Job>(&mut self, batch: &[&mut J]) -> Option<Piece> {
+        while self.used < STRIPE && self.frame < batch.len() {
+            let mut end = batch[self.frame].data().len();
+            if self.whole {
+                end &= !15;
+            }
+            let octets = (end - self.octet).min((STRIPE - self.used) * V::OCTETS);
+            let piece = Piece {
+                frame: self.frame,
+                octet: self.octet,
+                octets,
+                at: self.used,
+            };
+            self.used += octets.div_ceil(V::OCTETS);
+            self.octet += octets;
+            if self.octet == end {
+                self.frame += 1;
+                self.octet = 0;
             }
             if octets > 0 {
-                each(
-                    job,
-                    Piece {
-                        frame,
-                        octet,
-                        octets,
-                        at,
-                    },
-                );
-                at += octets.div_ceil(V::OCTETS);
+                return Some(piece);
             }
         }
-        at
+        None
     }
 }
 
 impl<B: Backend, C: LaneCipher<B::Lanes>> Cipher<B> for Gather<C> {
     #[inline(always)]
     fn encrypt(&self, _: B, blocks: &mut [Block]) {
-        alone(blocks, |stripe, used| self.0.encrypt(stripe, used));
+        alone::<B::Lanes, C, true>(&self.0, blocks);
     }
 
     #[inline(always)]
     fn decrypt(&self, _: B, blocks: &mut [Block]) {
-        alone(blocks, |stripe, used| self.0.decrypt(stripe, used));
+        alone::<B::Lanes, C, false>(&self.0, blocks);
     }
 
     #[inline(always)]
     fn counter<J: Job>(&self, _: B, first: u32, batch: &mut [&mut J]) {
-        let all = |octets: usize| octets;
-        let mut walk = Walk::START;
+        let mut walk = Walk::new(false);
         loop {
-            let mut stripe = [B::Lanes::zero(); STRIPE];
             let mut again = walk;
-            let used = walk.stripe::<B::Lanes, J>(batch, all, |job, piece| {
-                let nonce = B::Lanes::splat(&counter_block(job.nonce(), 0));
+            let mut stripe = [B::Lanes::zero(); STRIPE];
+            while let Some(piece) = walk.next::<B::Lanes, J>(batch) {
+                let nonce = B::Lanes::splat(&counter_block(batch[piece.frame].nonce(), 0));
                 let mut counter = first.wrapping_add((piece.octet / 16) as u32);
                 let registers = piece.octets.div_ceil(B::Lanes::OCTETS);
                 for register in &mut stripe[piece.at..][..registers] {
                     *register = nonce.xor(counters(counter));
                     counter = counter.wrapping_add(B::Lanes::COUNT as u32);
                 }
-            });
-            if used == 0 {
+            }
+            if walk.used == 0 {
                 return;
             }
-            self.0.encrypt(&mut stripe, used);
-            again.stripe::<B::Lanes, J>(batch, all, |job, piece| {
-                let data = &mut job.data_mut()[piece.octet..][..piece.octets];
-                let mut registers = stripe[piece.at..].iter();
-                let mut parts = data.chunks_exact_mut(B::Lanes::OCTETS);
-                for (part, register) in (&mut parts).zip(&mut registers) {
-                    register.xor(B::Lanes::load(part)).store(part);
+            self.0.encrypt(&mut stripe, walk.used);
+            walk.used = 0;
+            while let Some(piece) = again.next::<B::Lanes, J>(batch) {
+                let data = &mut batch[piece.frame].data_mut()[piece.octet..][..piece.octets];
+                for (part, register) in data.chunks_mut(B::Lanes::OCTETS).zip(&stripe[piece.at..]) {
+                    store(register.xor(load(part)), part);
                 }
-                let part = parts.into_remainder();
-                if let (false, Some(register)) = (part.is_empty(), registers.next()) {
-                    register.xor(B::Lanes::load_part(part)).store_part(part);
-                }
-            });
+            }
         }
     }
 
@@ -135,18 +133,17 @@ impl<B: Backend, C: LaneCipher<B::Lanes>> Cipher<B> for Gather<C> {
         batch: &mut [&mut J],
         sums: &mut [u128],
     ) {
-        let whole = |octets: usize| octets & !15;
         // The first offsets are needed to the end; the sums grow beside them.
-        let mut plain = [0; crate::limits::FRAMES_AT_ONCE];
-        let mut walk = Walk::START;
+        let mut plain = [0; FRAMES_AT_ONCE];
+        let mut walk = Walk::new(true);
         loop {
+            let mut again = walk;
             let mut stripe = [B::Lanes::zero(); STRIPE];
             let mut masks = [B::Lanes::zero(); STRIPE];
-            let mut again = walk;
-            let used = walk.stripe::<B::Lanes, J>(batch, whole, |job, piece| {
+            while let Some(piece) = walk.next::<B::Lanes, J>(batch) {
                 let mut run = offsets.run(sums[piece.frame], piece.octet / 16);
                 let mut sum = B::Lanes::zero();
-                let data = &job.data()[piece.octet..][..piece.octets];
+                let data = &batch[piece.frame].data()[piece.octet..][..piece.octets];
                 for (i, part) in data.chunks(B::Lanes::OCTETS).enumerate() {
                     let block = load(part);
                     sum = sum.xor(block);
@@ -156,32 +153,38 @@ impl<B: Backend, C: LaneCipher<B::Lanes>> Cipher<B> for Gather<C> {
                 if SEAL {
                     plain[piece.frame] ^= u128::from_ne_bytes(sum.fold());
                 }
-            });
-            if used == 0 {
+            }
+            if walk.used == 0 {
                 break;
             }
             if SEAL {
-                self.0.encrypt(&mut stripe, used);
+                self.0.encrypt(&mut stripe, walk.used);
             } else {
-                self.0.decrypt(&mut stripe, used);
+                self.0.decrypt(&mut stripe, walk.used);
             }
-            again.stripe::<B::Lanes, J>(batch, whole, |job, piece| {
+            walk.used = 0;
+            while let Some(piece) = again.next::<B::Lanes, J>(batch) {
                 let mut sum = B::Lanes::zero();
-                let data = &mut job.data_mut()[piece.octet..][..piece.octets];
+                let data = &mut batch[piece.frame].data_mut()[piece.octet..][..piece.octets];
                 for (i, part) in data.chunks_mut(B::Lanes::OCTETS).enumerate() {
                     let block = stripe[piece.at + i].xor(masks[piece.at + i]);
-                    sum = sum.xor(store(block, part));
+                    store(block, part);
+                    sum = sum.xor(if part.len() == B::Lanes::OCTETS {
+                        block
+                    } else {
+                        block.keep(part.len())
+                    });
                 }
                 if !SEAL {
                     plain[piece.frame] ^= u128::from_ne_bytes(sum.fold());
                 }
-            });
+            }
         }
         sums.copy_from_slice(&plain[..sums.len()]);
     }
 }
 
-/// A register of whole blocks, full or not.
+/// A register, full or not.
 #[inline(always)]
 fn load<V: Blocks>(part: &[u8]) -> V {
     if part.len() == V::OCTETS {
@@ -191,28 +194,31 @@ fn load<V: Blocks>(part: &[u8]) -> V {
     }
 }
 
-/// The same back; gives what was stored, with zeros behind it.
+/// The same back.
 #[inline(always)]
-fn store<V: Blocks>(register: V, part: &mut [u8]) -> V {
+fn store<V: Blocks>(register: V, part: &mut [u8]) {
     if part.len() == V::OCTETS {
         register.store(part);
-        register
     } else {
         register.store_part(part);
-        register.keep(part.len())
     }
 }
 
 /// Each block alone.
 #[inline(always)]
-fn alone<V: Blocks>(blocks: &mut [Block], cipher: impl Fn(&mut [V; STRIPE], usize)) {
+fn alone<V: Blocks, C: LaneCipher<V>, const ENCRYPT: bool>(cipher: &C, blocks: &mut [Block]) {
     for blocks in blocks.chunks_mut(STRIPE * V::COUNT) {
         let octets = blocks.as_flattened_mut();
+        let used = octets.len().div_ceil(V::OCTETS);
         let mut stripe = [V::zero(); STRIPE];
         for (register, part) in stripe.iter_mut().zip(octets.chunks(V::OCTETS)) {
             *register = load(part);
         }
-        cipher(&mut stripe, octets.len().div_ceil(V::OCTETS));
+        if ENCRYPT {
+            cipher.encrypt(&mut stripe, used);
+        } else {
+            cipher.decrypt(&mut stripe, used);
+        }
         for (register, part) in stripe.into_iter().zip(octets.chunks_mut(V::OCTETS)) {
             store(register, part);
         }

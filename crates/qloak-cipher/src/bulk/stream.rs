@@ -11,9 +11,9 @@
 use super::{Cipher, counter_block, counters};
 use crate::aead::Job;
 use crate::backend::{Backend, Block};
-use crate::cipher::aes::{Aes, last_round, rounds};
+use crate::cipher::aes::{Aes, last_round, round, rounds};
 use crate::ghash::{Hash, Powers};
-use crate::lanes::{Blocks, Clmul, Rounds};
+use crate::lanes::{Clmul, Rounds};
 use crate::limits::NONCE_OCTETS;
 use crate::mode::Offsets;
 
@@ -98,8 +98,8 @@ where
 
 /// Work that goes on between the rounds of a stripe.
 trait Between {
-    /// After a round, counted from 0; `data` is what the stripe will change.
-    fn round(&mut self, round: usize, data: &[u8]);
+    /// After a round, counted from 0; `data` is what the stripe will change, `N` registers of it.
+    fn round<const N: usize>(&mut self, round: usize, data: &[u8]);
     /// After the rounds.
     fn end(&mut self, data: &[u8]);
 }
@@ -109,7 +109,7 @@ struct Nothing;
 
 impl Between for Nothing {
     #[inline(always)]
-    fn round(&mut self, _: usize, _: &[u8]) {}
+    fn round<const N: usize>(&mut self, _: usize, _: &[u8]) {}
 
     #[inline(always)]
     fn end(&mut self, _: &[u8]) {}
@@ -120,7 +120,7 @@ struct HashBefore<'h, 'k, 'd, V>(&'h mut Hash<'k, V>, &'d [u8]);
 
 impl<V: Clmul> Between for HashBefore<'_, '_, '_, V> {
     #[inline(always)]
-    fn round(&mut self, round: usize, _: &[u8]) {
+    fn round<const N: usize>(&mut self, round: usize, _: &[u8]) {
         if round < WIDE {
             self.0.block(V::load(&self.1[round * V::OCTETS..]));
         }
@@ -135,8 +135,8 @@ struct HashThis<'h, 'k, V>(&'h mut Hash<'k, V>);
 
 impl<V: Clmul> Between for HashThis<'_, '_, V> {
     #[inline(always)]
-    fn round(&mut self, round: usize, data: &[u8]) {
-        if (round + 1) * V::OCTETS <= data.len() {
+    fn round<const N: usize>(&mut self, round: usize, data: &[u8]) {
+        if round + 1 < N || (round + 1 == N && data.len() == N * V::OCTETS) {
             self.0.block(V::load(&data[round * V::OCTETS..]));
         }
     }
@@ -195,7 +195,16 @@ impl<'k, V: Rounds, const K: usize> Stream<'k, V, K> {
             *register = register.xor(counters(self.counter));
             self.counter = self.counter.wrapping_add(V::COUNT as u32);
         }
-        rounds::<V, K, N, false>(self.keys, &mut stream, |round| between.round(round, data));
+        // Unrolled by hand: what is hashed after each round must be known when this is compiled.
+        macro_rules! rounds {
+            ($($number:literal)*) => {$(
+                if $number < K - 1 {
+                    round::<V, N, false>(&mut stream, self.keys[$number]);
+                    between.round::<N>($number - 1, data);
+                }
+            )*};
+        }
+        rounds!(1 2 3 4 5 6 7 8 9 10 11 12 13);
         between.end(data);
 
         // The last round key and the data go in together: one operation less.
@@ -313,7 +322,7 @@ impl<V: Rounds, const K: usize, const INVERSE: bool> Masked<'_, V, K, INVERSE> {
             }
             *register = register.xor3(mask, first);
         }
-        rounds::<V, K, N, INVERSE>(self.keys, &mut registers, |_| {});
+        rounds::<V, K, N, INVERSE>(self.keys, &mut registers);
         for (register, mask) in registers.iter_mut().zip(masks) {
             *register = last_round::<V, INVERSE>(*register, mask.xor(last));
         }
@@ -352,7 +361,7 @@ fn alone_stripe<V: Rounds, const K: usize, const N: usize, const INVERSE: bool>(
     for (register, part) in registers.iter_mut().zip(octets.chunks(V::OCTETS)) {
         *register = register.xor(V::load_part(part));
     }
-    rounds::<V, K, N, INVERSE>(keys, &mut registers, |_| {});
+    rounds::<V, K, N, INVERSE>(keys, &mut registers);
     for (register, part) in registers.into_iter().zip(octets.chunks_mut(V::OCTETS)) {
         last_round::<V, INVERSE>(register, keys[K - 1]).store_part(part);
     }

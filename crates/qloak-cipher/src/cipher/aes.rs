@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::backend::Block;
+use crate::backend::{Block, FromKey};
 use crate::lanes::Rounds;
 
 /// `K` round keys, for registers `V`. Zeroised on drop.
@@ -21,9 +21,26 @@ pub(crate) struct Aes<V, const K: usize> {
 }
 
 impl<V: Rounds, const K: usize> Aes<V, K> {
-    /// The round keys of `key`, which has `4 * K - 28` octets. No octet of it becomes an address.
+    /// The round keys, each in every place of a register.
     #[inline(always)]
-    pub(crate) fn new(key: &[u8]) -> Self {
+    pub(crate) fn keys(&self) -> [V; K] {
+        everywhere(&self.keys)
+    }
+
+    /// Those of the inverse.
+    #[inline(always)]
+    pub(crate) fn inverse_keys(&self) -> [V; K] {
+        everywhere(&self.inverse)
+    }
+}
+
+impl<V: Rounds, const K: usize> FromKey for Aes<V, K> {
+    /// No octet of the key becomes an address.
+    #[inline(always)]
+    fn from_key(key: &[u8]) -> Option<Self> {
+        if key.len() != 4 * K - 28 {
+            return None;
+        }
         let keys = expand::<V, K>(key);
         let mut inverse = keys;
         inverse.reverse();
@@ -31,42 +48,47 @@ impl<V: Rounds, const K: usize> Aes<V, K> {
             // Zeros beside the key mix to zeros, so folding leaves the key alone.
             *key = V::first(key).inverse_mix().fold();
         }
-        Self {
+        Some(Self {
             keys,
             inverse,
             registers: PhantomData,
-        }
-    }
-
-    /// The round keys, each in every place of a register.
-    #[inline(always)]
-    pub(crate) fn keys(&self) -> [V; K] {
-        self.keys.each_ref().map(V::splat)
-    }
-
-    /// Those of the inverse.
-    #[inline(always)]
-    pub(crate) fn inverse_keys(&self) -> [V; K] {
-        self.inverse.each_ref().map(V::splat)
+        })
     }
 }
 
-/// All rounds but the last, for registers that hold the first key already.
+/// Each key in every place of a register.
+#[inline(always)]
+fn everywhere<V: Rounds, const K: usize>(keys: &[Block; K]) -> [V; K] {
+    let mut registers = [V::zero(); K];
+    for (register, key) in registers.iter_mut().zip(keys) {
+        *register = V::splat(key);
+    }
+    registers
+}
+
+/// One of the rounds between the first key and the last round.
+#[inline(always)]
+pub(crate) fn round<V: Rounds, const N: usize, const INVERSE: bool>(
+    registers: &mut [V; N],
+    key: V,
+) {
+    for register in registers.iter_mut() {
+        *register = if INVERSE {
+            register.inverse_round(key)
+        } else {
+            register.round(key)
+        };
+    }
+}
+
+/// All of them.
 #[inline(always)]
 pub(crate) fn rounds<V: Rounds, const K: usize, const N: usize, const INVERSE: bool>(
     keys: &[V; K],
     registers: &mut [V; N],
-    mut between: impl FnMut(usize),
 ) {
-    for round in 1..K - 1 {
-        for register in registers.iter_mut() {
-            *register = if INVERSE {
-                register.inverse_round(keys[round])
-            } else {
-                register.round(keys[round])
-            };
-        }
-        between(round - 1);
+    for key in &keys[1..K - 1] {
+        round::<V, N, INVERSE>(registers, *key);
     }
 }
 

@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use super::{Modal, Offsets, give, judge};
 use crate::aead::{Job, Open, Seal};
-use crate::backend::{Backend, Block};
+use crate::backend::{Backend, Block, part};
 use crate::bulk::Cipher;
 use crate::limits::{FRAMES_AT_ONCE, NONCE_OCTETS};
 
@@ -87,11 +87,10 @@ impl<C> Ocb<C> {
             let (_, tail) = data.as_chunks_mut::<16>();
             let mut sum = frames.sums[i];
             if !tail.is_empty() {
-                let before = padded(tail);
-                for (octet, pad) in tail.iter_mut().zip(frames.pads[i]) {
-                    *octet ^= pad;
-                }
-                sum ^= u128::from_ne_bytes(if SEAL { before } else { padded(tail) });
+                let before = part::read(tail);
+                let after = before ^ u128::from_le_bytes(frames.pads[i]);
+                part::write(after, tail);
+                sum ^= padded(if SEAL { before } else { after }, tail.len());
             }
             tags[i] = (sum ^ frames.ends[i] ^ self.offsets.l_dollar).to_ne_bytes();
         }
@@ -148,32 +147,43 @@ impl<C> Ocb<C> {
         // Blocks of any frames side by side, and whose they are.
         let (mut blocks, mut owners) = ([[0; 16]; FRAMES_AT_ONCE], [0_u8; FRAMES_AT_ONCE]);
         let mut used = 0;
-        let mut encipher = |blocks: &mut [Block], owners: &[u8]| {
-            self.cipher.encrypt(backend, blocks);
-            for (block, owner) in blocks.iter().zip(owners) {
-                hashes[usize::from(*owner)] ^= u128::from_ne_bytes(*block);
-            }
-        };
         for (owner, one) in batch.iter().enumerate() {
             let mut offset = 0;
             for (i, part) in one.aad().chunks(16).enumerate() {
                 let block = if part.len() == 16 {
                     offset = self.offsets.after(0, i + 1);
-                    u128::from_ne_bytes(*part.as_array().unwrap_or(&[0; 16]))
+                    u128::from_ne_bytes(part::read(part).to_le_bytes())
                 } else {
                     offset ^= self.offsets.l_star;
-                    u128::from_ne_bytes(padded(part))
+                    padded(part::read(part), part.len())
                 };
                 blocks[used] = (block ^ offset).to_ne_bytes();
                 owners[used] = owner as u8;
                 used += 1;
                 if used == FRAMES_AT_ONCE {
-                    encipher(&mut blocks, &owners);
+                    self.hash_blocks(backend, &mut blocks, &owners, hashes);
                     used = 0;
                 }
             }
         }
-        encipher(&mut blocks[..used], &owners[..used]);
+        self.hash_blocks(backend, &mut blocks[..used], &owners, hashes);
+    }
+
+    /// Enciphers blocks and adds each to its owner's hash.
+    #[inline(always)]
+    fn hash_blocks<B: Backend>(
+        &self,
+        backend: B,
+        blocks: &mut [Block],
+        owners: &[u8; FRAMES_AT_ONCE],
+        hashes: &mut [u128; FRAMES_AT_ONCE],
+    ) where
+        C: Cipher<B>,
+    {
+        self.cipher.encrypt(backend, blocks);
+        for (block, owner) in blocks.iter().zip(owners) {
+            hashes[usize::from(*owner)] ^= u128::from_ne_bytes(*block);
+        }
     }
 }
 
@@ -205,11 +215,9 @@ fn top(nonce: &[u8; NONCE_OCTETS]) -> Block {
     block
 }
 
-/// `tail || 1 || zeros`, `tail` being shorter than a block.
+/// `tail || 1 || zeros`: the first `octets` octets of `tail`, fewer than a block, as a block.
 #[inline(always)]
-fn padded(tail: &[u8]) -> Block {
-    let mut block = [0; 16];
-    block[..tail.len()].copy_from_slice(tail);
-    block[tail.len()] = 0x80;
-    block
+fn padded(tail: u128, octets: usize) -> u128 {
+    let below = (1 << (8 * octets)) - 1;
+    u128::from_ne_bytes(((tail & below) | 0x80 << (8 * octets)).to_le_bytes())
 }
