@@ -96,6 +96,10 @@ pub(crate) trait Clmul: Blocks {
 
 /// 32-bit words in a register, `4 * COUNT` of them, little-endian. The word operations of Serpent.
 pub(crate) trait Words: Blocks {
+    /// Groups of four registers that Serpent keeps in work together, 1, 2 or 4: enough to hide the
+    /// latency of the gates, few enough that the registers hold them.
+    const GROUPS: usize;
+
     /// The word in every place.
     fn splat_word(word: u32) -> Self;
     /// Any function of three bits, bit by bit: bit `4a + 2b + c` of `TABLE` is its value.

@@ -300,6 +300,8 @@ impl Gates for Ymm {
 }
 
 impl Words for Ymm {
+    const GROUPS: usize = 2;
+
     #[inline(always)]
     fn splat_word(word: u32) -> Self {
         simd!(Self(_mm256_set1_epi32(word.cast_signed())))

@@ -125,6 +125,8 @@ impl Gates for Portable {
 }
 
 impl Words for Portable {
+    const GROUPS: usize = 1;
+
     #[inline(always)]
     fn splat_word(word: u32) -> Self {
         Self([word; 16])

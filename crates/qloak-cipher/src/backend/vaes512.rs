@@ -209,6 +209,8 @@ impl Clmul for Zmm {
 }
 
 impl Words for Zmm {
+    const GROUPS: usize = 4;
+
     #[inline(always)]
     fn splat_word(word: u32) -> Self {
         simd!(Self(_mm512_set1_epi32(word.cast_signed())))
