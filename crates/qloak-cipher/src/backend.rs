@@ -32,6 +32,9 @@ macro_rules! simd {
 pub(crate) mod aesni;
 mod aws_lc;
 pub(crate) mod gates;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod nibbles;
+pub(crate) mod planes;
 pub(crate) mod portable;
 mod soft;
 #[cfg(target_arch = "x86_64")]
