@@ -87,6 +87,9 @@ pub(crate) mod aesni;
 mod aws_lc;
 pub(crate) mod gates;
 pub(crate) mod part;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod nibbles;
+pub(crate) mod planes;
 pub(crate) mod portable;
 mod soft;
 #[cfg(target_arch = "x86_64")]

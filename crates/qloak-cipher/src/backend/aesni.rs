@@ -10,6 +10,7 @@ use super::part;
 use super::{Block, Schedule, prepare, without_cipher};
 use crate::cipher::aes::Aes;
 use crate::ghash::Powers;
+use super::nibbles::LastRounds;
 use crate::lanes::{Blocks, Clmul, Rounds, Words};
 use crate::suite::Suite;
 
@@ -341,6 +342,37 @@ impl Words for Ymm {
             simd!(Self(_mm256_unpackhi_epi64(high[0], high[1]))),
         ]
     }
+}
+
+/// AES on one half of a register after the other, for Camellia.
+#[derive(Clone, Copy)]
+pub(crate) struct AesNi;
+
+impl LastRounds for AesNi {
+    #[inline(always)]
+    fn forward(octets: __m256i, key: u32) -> __m256i {
+        by_halves(octets, key, |half, key| {
+            simd!(_mm_aesenclast_si128(half, key))
+        })
+    }
+
+    #[inline(always)]
+    fn backward(octets: __m256i, key: u32) -> __m256i {
+        by_halves(octets, key, |half, key| {
+            simd!(_mm_aesdeclast_si128(half, key))
+        })
+    }
+}
+
+#[inline(always)]
+fn by_halves(octets: __m256i, key: u32, round: impl Fn(__m128i, __m128i) -> __m128i) -> __m256i {
+    let key = simd!(_mm_set1_epi32(key.cast_signed()));
+    let low = round(simd!(_mm256_castsi256_si128(octets)), key);
+    let high = round(simd!(_mm256_extracti128_si256::<1>(octets)), key);
+    simd!(_mm256_inserti128_si256::<1>(
+        _mm256_castsi128_si256(low),
+        high
+    ))
 }
 
 /// Ones, then zeros: a window of it keeps the first octets of a register.

@@ -7,6 +7,7 @@ use super::aesni::{REVERSE, Xmm, Ymm};
 use super::{Schedule, prepare, without_cipher};
 use crate::cipher::aes::Aes;
 use crate::ghash::Powers;
+use super::nibbles::LastRounds;
 use crate::lanes::{Blocks, Clmul, Rounds};
 use crate::suite::Suite;
 
@@ -111,5 +112,27 @@ impl Clmul for Ymm {
             _mm256_castsi256_si128(self.0),
             _mm256_extracti128_si256::<1>(self.0)
         )))
+    }
+}
+
+/// AES on both blocks of a register at once, for Camellia.
+#[derive(Clone, Copy)]
+pub(crate) struct Vaes;
+
+impl LastRounds for Vaes {
+    #[inline(always)]
+    fn forward(octets: __m256i, key: u32) -> __m256i {
+        simd!(_mm256_aesenclast_epi128(
+            octets,
+            _mm256_set1_epi32(key.cast_signed())
+        ))
+    }
+
+    #[inline(always)]
+    fn backward(octets: __m256i, key: u32) -> __m256i {
+        simd!(_mm256_aesdeclast_epi128(
+            octets,
+            _mm256_set1_epi32(key.cast_signed())
+        ))
     }
 }
