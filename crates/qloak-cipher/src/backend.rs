@@ -22,9 +22,11 @@
 use std::marker::PhantomData;
 
 use crate::aead::{Open, Seal};
-use crate::bulk::Cipher;
+use crate::bulk::{Cipher, gather::Gather};
+use crate::cipher::{aes::Aes, camellia::Camellia, camellia::octets::Octets, serpent::Serpent};
+use crate::ghash::Powers;
 use crate::hazmat::{Ctr, Plain, RawBlock, Xor};
-use crate::lanes::Words;
+use crate::lanes::{Clmul, Rounds, Words};
 use crate::level::Level;
 use crate::mode::{Gcm, Modal, Ocb};
 use crate::suite::{Mode, Suite};
@@ -43,7 +45,10 @@ macro_rules! simd {
 
 /// A backend whose registers need CPU features: its value, and the one function that has them on.
 macro_rules! backend {
-    ($(#[$docs:meta])* $name:ident, $features:literal, Lanes = $lanes:ty, Ghash = $ghash:ty) => {
+    (
+        $(#[$docs:meta])*
+        $name:ident, $features:literal, Lanes = $lanes:ty, Aes = $aes:ty, Octets = $octets:ty
+    ) => {
         $(#[$docs])*
         #[derive(Clone, Copy)]
         pub(crate) struct $name(());
@@ -54,14 +59,14 @@ macro_rules! backend {
             /// # Safety
             /// The CPU has every feature of this backend.
             #[allow(unsafe_code)]
-            pub(super) const unsafe fn assume() -> Self {
+            pub(crate) const unsafe fn assume() -> Self {
                 Self(())
             }
         }
 
         impl crate::backend::Backend for $name {
             type Lanes = $lanes;
-            type Ghash = $ghash;
+            type Ghash = crate::ghash::Powers<$aes>;
 
             #[inline]
             fn run<K: crate::backend::Kernel<Self>>(self, kernel: K) -> K::Output {
@@ -79,6 +84,11 @@ macro_rules! backend {
                 }
             }
         }
+
+        impl crate::backend::Registers for $name {
+            type Aes = $aes;
+            type Octets = $octets;
+        }
     };
 }
 
@@ -92,6 +102,8 @@ pub(crate) mod nibbles;
 pub(crate) mod planes;
 pub(crate) mod portable;
 mod soft;
+#[cfg(test)]
+mod tests;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod vaes256;
 #[cfg(target_arch = "x86_64")]
@@ -119,6 +131,14 @@ pub(crate) trait Backend: Copy + Send + Sync + 'static {
 
     /// Runs a kernel with this backend's CPU features on.
     fn run<K: Kernel<Self>>(self, kernel: K) -> K::Output;
+}
+
+/// A backend that runs every cipher on registers of its own.
+pub(crate) trait Registers: Backend<Ghash = Powers<Self::Aes>> {
+    /// Registers for AES and GHASH.
+    type Aes: Rounds + Clmul;
+    /// Registers for Camellia.
+    type Octets: Octets<Memory = Self::Lanes>;
 }
 
 /// Work for a backend. Implementations are `#[inline(always)]`, so that they compile inside
@@ -237,6 +257,24 @@ fn keyed<B: Backend, M: Modal<B>>(backend: B, key: M) -> Option<Box<dyn Schedule
     Some(Box::new(Keyed { backend, key }))
 }
 
+/// The schedule of `key` under `suite` on a backend's own registers; None when there is none.
+fn on<B: Registers>(backend: B, suite: &Suite, key: &[u8]) -> Option<Box<dyn Schedule>> {
+    let mode = suite.mode;
+    match suite.cipher {
+        "AES-128" => prepare::<Aes<B::Aes, 11>, B>(backend, mode, key),
+        "AES-192" => prepare::<Aes<B::Aes, 13>, B>(backend, mode, key),
+        "AES-256" => prepare::<Aes<B::Aes, 15>, B>(backend, mode, key),
+        // One type takes keys of every length; the door has seen to the suite's own.
+        "Camellia-128" | "Camellia-192" | "Camellia-256" => {
+            prepare::<Gather<Camellia<B::Octets>>, B>(backend, mode, key)
+        }
+        "Serpent-128" | "Serpent-192" | "Serpent-256" => {
+            prepare::<Gather<Serpent>, B>(backend, mode, key)
+        }
+        _ => without_cipher(backend, mode, key),
+    }
+}
+
 /// Chooses the backend for a suite at a level and makes the key's schedule there.
 /// Returns the backend's name with it; None when the key's length is not the suite's.
 pub(crate) fn schedule(
@@ -246,23 +284,22 @@ pub(crate) fn schedule(
 ) -> Option<(&'static str, Box<dyn Schedule>)> {
     // A level is anyone's to name; what the CPU has is not.
     let level = level.min(Level::of_this_cpu());
-    if suite.mode == Mode::Poly1305
-        && level > Level::Soft
-        && let Some(schedule) = aws_lc::schedule(key)
-    {
-        return Some((aws_lc::NAME, schedule));
+    if suite.mode == Mode::Poly1305 {
+        return match level {
+            Level::Soft => Some((soft::NAME, soft::schedule(suite, key)?)),
+            _ => Some((aws_lc::NAME, aws_lc::schedule(key)?)),
+        };
     }
+    // SAFETY: the level is this CPU's or one below, and each stands for the features of its backend.
+    #[allow(unsafe_code)]
     let schedule = match level {
+        #[cfg(any())]
+        Level::Vaes512 => on(unsafe { vaes512::Vaes512::assume() }, suite, key),
         #[cfg(target_arch = "x86_64")]
-        Level::Vaes512 => vaes512::schedule(suite, key),
+        Level::Vaes256 => on(unsafe { vaes256::Vaes256::assume() }, suite, key),
         #[cfg(target_arch = "x86_64")]
-        Level::Vaes256 => vaes256::schedule(suite, key),
-        #[cfg(target_arch = "x86_64")]
-        Level::Aesni => aesni::schedule(suite, key),
-        _ => None,
+        Level::Aesni => on(unsafe { aesni::Aesni::assume() }, suite, key),
+        _ => return Some((soft::NAME, soft::schedule(suite, key)?)),
     };
-    match schedule {
-        Some(schedule) => Some((level.name(), schedule)),
-        None => soft::schedule(suite, key).map(|schedule| (soft::NAME, schedule)),
-    }
+    Some((level.name(), schedule?))
 }

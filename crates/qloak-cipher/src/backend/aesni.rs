@@ -7,35 +7,18 @@ use std::arch::x86_64::*;
 
 use super::gates::Gates;
 use super::part;
-use super::{Block, Schedule, prepare, without_cipher};
-use crate::cipher::aes::Aes;
-use crate::ghash::Powers;
-use super::nibbles::LastRounds;
+use super::Block;
+use super::nibbles::{LastRounds, Nibbles};
 use crate::lanes::{Blocks, Clmul, Rounds, Words};
-use crate::suite::Suite;
 
 backend!(
     /// AES-NI, PCLMULQDQ and AVX2, with the bit instructions that came before it.
     Aesni,
     "aes,pclmulqdq,avx2,bmi1,bmi2",
     Lanes = Ymm,
-    Ghash = Powers<Xmm>
+    Aes = Xmm,
+    Octets = Nibbles<AesNi>
 );
-
-/// The schedule of `key` under `suite`; None where this backend has none of its own.
-///
-/// Called at a level that this CPU has.
-pub(super) fn schedule(suite: &Suite, key: &[u8]) -> Option<Box<dyn Schedule>> {
-    // SAFETY: the level is this CPU's or below, and it stands for these features.
-    #[allow(unsafe_code)]
-    let backend = unsafe { Aesni::assume() };
-    match suite.cipher {
-        "AES-128" => prepare::<Aes<Xmm, 11>, _>(backend, suite.mode, key),
-        "AES-192" => prepare::<Aes<Xmm, 13>, _>(backend, suite.mode, key),
-        "AES-256" => prepare::<Aes<Xmm, 15>, _>(backend, suite.mode, key),
-        _ => without_cipher(backend, suite.mode, key),
-    }
-}
 
 /// One block, for AES-NI and PCLMULQDQ.
 #[derive(Clone, Copy)]

@@ -7,20 +7,18 @@ use aes::cipher::{
     Array, BlockCipherDecrypt, BlockCipherEncrypt, BlockSizeUser, KeyInit, consts::U16,
 };
 use aes::{Aes128, Aes192, Aes256};
-use camellia::{Camellia128, Camellia192, Camellia256};
 use chacha20poly1305::ChaCha20Poly1305;
 use ghash::{GHash, universal_hash::UniversalHash};
-use serpent::Serpent;
 
+use super::planes::Planes;
 use super::portable::Portable;
 use super::{Backend, Block, FromKey, Ghash, Kernel, Schedule, keyed, prepare, without_cipher};
 use crate::bulk::gather::Gather;
+use crate::cipher::{camellia::Camellia, serpent::Serpent};
 use crate::lanes::{Blocks, LaneCipher, STRIPE};
 use crate::suite::{Mode, Suite};
 
 mod chacha;
-#[cfg(test)]
-mod tests;
 
 /// The backend's name where people read it.
 pub(super) const NAME: &str = "soft";
@@ -44,12 +42,12 @@ pub(super) fn schedule(suite: &Suite, key: &[u8]) -> Option<Box<dyn Schedule>> {
         "AES-128" => prepare::<Gather<Crypto<Aes128>>, _>(Soft, suite.mode, key),
         "AES-192" => prepare::<Gather<Crypto<Aes192>>, _>(Soft, suite.mode, key),
         "AES-256" => prepare::<Gather<Crypto<Aes256>>, _>(Soft, suite.mode, key),
-        "Camellia-128" => prepare::<Gather<Crypto<Camellia128>>, _>(Soft, suite.mode, key),
-        "Camellia-192" => prepare::<Gather<Crypto<Camellia192>>, _>(Soft, suite.mode, key),
-        "Camellia-256" => prepare::<Gather<Crypto<Camellia256>>, _>(Soft, suite.mode, key),
-        // One type takes keys of 16 to 32 octets; the suite has said which.
+        // One type takes keys of every length; the door has seen to the suite's own.
+        "Camellia-128" | "Camellia-192" | "Camellia-256" => {
+            prepare::<Gather<Camellia<Planes>>, _>(Soft, suite.mode, key)
+        }
         "Serpent-128" | "Serpent-192" | "Serpent-256" => {
-            prepare::<Gather<Crypto<Serpent>>, _>(Soft, suite.mode, key)
+            prepare::<Gather<Serpent>, _>(Soft, suite.mode, key)
         }
         _ if suite.mode == Mode::Poly1305 => {
             let key = ChaCha20Poly1305::new_from_slice(key).ok()?;
@@ -62,9 +60,9 @@ pub(super) fn schedule(suite: &Suite, key: &[u8]) -> Option<Box<dyn Schedule>> {
 /// A block cipher of RustCrypto's, for a stripe at a time.
 pub(crate) struct Crypto<C>(C);
 
-impl<C: KeyInit> FromKey for Gather<Crypto<C>> {
+impl<C: KeyInit> FromKey for Crypto<C> {
     fn from_key(key: &[u8]) -> Option<Self> {
-        Some(Gather(Crypto(C::new_from_slice(key).ok()?)))
+        C::new_from_slice(key).ok().map(Self)
     }
 }
 

@@ -4,35 +4,17 @@
 use std::arch::x86_64::*;
 
 use super::aesni::{REVERSE, Xmm, Ymm};
-use super::{Schedule, prepare, without_cipher};
-use crate::cipher::aes::Aes;
-use crate::ghash::Powers;
-use super::nibbles::LastRounds;
+use super::nibbles::{LastRounds, Nibbles};
 use crate::lanes::{Blocks, Clmul, Rounds};
-use crate::suite::Suite;
 
 backend!(
     /// What `Aesni` has, and VAES and VPCLMULQDQ.
     Vaes256,
     "aes,pclmulqdq,avx2,bmi1,bmi2,vaes,vpclmulqdq",
     Lanes = Ymm,
-    Ghash = Powers<Ymm>
+    Aes = Ymm,
+    Octets = Nibbles<Vaes>
 );
-
-/// The schedule of `key` under `suite`; None where this backend has none of its own.
-///
-/// Called at a level that this CPU has.
-pub(super) fn schedule(suite: &Suite, key: &[u8]) -> Option<Box<dyn Schedule>> {
-    // SAFETY: the level is this CPU's or below, and it stands for these features.
-    #[allow(unsafe_code)]
-    let backend = unsafe { Vaes256::assume() };
-    match suite.cipher {
-        "AES-128" => prepare::<Aes<Ymm, 11>, _>(backend, suite.mode, key),
-        "AES-192" => prepare::<Aes<Ymm, 13>, _>(backend, suite.mode, key),
-        "AES-256" => prepare::<Aes<Ymm, 15>, _>(backend, suite.mode, key),
-        _ => without_cipher(backend, suite.mode, key),
-    }
-}
 
 impl Rounds for Ymm {
     #[inline(always)]

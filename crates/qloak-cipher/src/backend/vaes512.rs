@@ -4,34 +4,18 @@
 use std::arch::x86_64::*;
 
 use super::aesni::{REVERSE, Xmm};
-use super::{Block, Schedule, prepare, without_cipher};
-use crate::cipher::aes::Aes;
-use crate::ghash::Powers;
+use super::Block;
 use crate::lanes::{Blocks, Clmul, Rounds, Words};
-use crate::suite::Suite;
 
+#[cfg(any())]
 backend!(
     /// All that this file's registers need.
     Vaes512,
     "aes,pclmulqdq,avx2,bmi1,bmi2,vaes,vpclmulqdq,gfni,avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi",
     Lanes = Zmm,
-    Ghash = Powers<Zmm>
+    Aes = Zmm,
+    Octets = Nibbles<Ymm>
 );
-
-/// The schedule of `key` under `suite`; None where this backend has none of its own.
-///
-/// Called at a level that this CPU has.
-pub(super) fn schedule(suite: &Suite, key: &[u8]) -> Option<Box<dyn Schedule>> {
-    // SAFETY: the level is this CPU's or below, and it stands for these features.
-    #[allow(unsafe_code)]
-    let backend = unsafe { Vaes512::assume() };
-    match suite.cipher {
-        "AES-128" => prepare::<Aes<Zmm, 11>, _>(backend, suite.mode, key),
-        "AES-192" => prepare::<Aes<Zmm, 13>, _>(backend, suite.mode, key),
-        "AES-256" => prepare::<Aes<Zmm, 15>, _>(backend, suite.mode, key),
-        _ => without_cipher(backend, suite.mode, key),
-    }
-}
 
 /// Four blocks.
 #[derive(Clone, Copy)]

@@ -14,13 +14,20 @@
 
 use super::{Cipher, counter_block, counters};
 use crate::aead::Job;
-use crate::backend::{Backend, Block};
+use crate::backend::{Backend, Block, FromKey};
 use crate::lanes::{Blocks, LaneCipher, STRIPE};
 use crate::limits::FRAMES_AT_ONCE;
 use crate::mode::Offsets;
 
 /// A cipher of many lanes.
 pub(crate) struct Gather<C>(pub(crate) C);
+
+impl<C: FromKey> FromKey for Gather<C> {
+    #[inline(always)]
+    fn from_key(key: &[u8]) -> Option<Self> {
+        C::from_key(key).map(Self)
+    }
+}
 
 /// A place in a batch's data, and in the stripe that it fills.
 #[derive(Clone, Copy)]
