@@ -1,4 +1,7 @@
 //! Any function of three bits out of functions of two, for registers without a three-input gate.
+//!
+//! One input selects between two functions of the others: `f0 ^ (a & (f0 ^ f1))`, or less. Which one
+//! is chosen while compiling, so that the gates are few.
 
 use crate::lanes::Blocks;
 
@@ -14,17 +17,79 @@ pub(crate) trait Gates: Blocks {
     fn and_not(self, other: Self) -> Self;
 }
 
-/// The function of three bits whose value is bit `4a + 2b + c` of `TABLE`.
-///
-/// Split by `a`: `f0 ^ (a & (f0 ^ f1))`, where f0 and f1 are functions of `b` and `c`. `TABLE` is a
-/// constant, so only the gates of one arm are left.
+/// The function of three bits whose value is bit `4a + 2b + c` of `TABLE`. It is a constant, so only
+/// the gates of one arm are left.
 #[inline(always)]
 pub(crate) fn lut<const TABLE: i32, V: Gates>(a: V, b: V, c: V) -> V {
-    let (without, with) = (TABLE & 0xf, TABLE >> 4 & 0xf);
+    of_three(const { split(TABLE) }, a, b, c)
+}
+
+/// Which input selects between two functions of the others, and the table with that input first.
+#[derive(Clone, Copy)]
+enum Split {
+    ByA(i32),
+    ByB(i32),
+    ByC(i32),
+}
+
+/// The split that takes fewest gates.
+const fn split(table: i32) -> Split {
+    let by_b = pick(table, [0, 1, 4, 5, 2, 3, 6, 7]);
+    let by_c = pick(table, [0, 2, 4, 6, 1, 3, 5, 7]);
+    if gates(table) <= gates(by_b) && gates(table) <= gates(by_c) {
+        Split::ByA(table)
+    } else if gates(by_b) <= gates(by_c) {
+        Split::ByB(by_b)
+    } else {
+        Split::ByC(by_c)
+    }
+}
+
+/// The table whose bits are those of `table` at these places.
+const fn pick(table: i32, places: [i32; 8]) -> i32 {
+    let (mut picked, mut at) = (0, 0);
+    while at < 8 {
+        picked |= (table >> places[at] & 1) << at;
+        at += 1;
+    }
+    picked
+}
+
+/// How many gates [`of_three`] takes when it selects by the first input.
+const fn gates(table: i32) -> i32 {
+    let (without, with) = (table & 0xf, table >> 4);
+    match without ^ with {
+        0x0 => gates_of_two(without),
+        0xf => 1 + gates_of_two(without),
+        change if without == 0x0 || with == 0x0 => 1 + gates_of_two(change),
+        _ if with == 0xf => 1 + gates_of_two(without),
+        change => 2 + gates_of_two(change) + gates_of_two(without),
+    }
+}
+
+/// How many gates [`of_two`] takes.
+const fn gates_of_two(table: i32) -> i32 {
+    match table {
+        0x0 | 0xa | 0xc | 0xf => 0,
+        0x1 | 0x7 | 0x9 | 0xb | 0xd => 2,
+        _ => 1,
+    }
+}
+
+#[inline(always)]
+fn of_three<V: Gates>(split: Split, a: V, b: V, c: V) -> V {
+    let (table, a, b, c) = match split {
+        Split::ByA(table) => (table, a, b, c),
+        Split::ByB(table) => (table, b, a, c),
+        Split::ByC(table) => (table, c, a, b),
+    };
+    let (without, with) = (table & 0xf, table >> 4);
     match without ^ with {
         0x0 => of_two(without, b, c),
         0xf => a.xor(of_two(without, b, c)),
-        change if without == 0 => a.and(of_two(change, b, c)),
+        change if without == 0x0 => a.and(of_two(change, b, c)),
+        change if with == 0x0 => a.and_not(of_two(change, b, c)),
+        _ if with == 0xf => a.or(of_two(without, b, c)),
         change => of_two(without, b, c).xor(a.and(of_two(change, b, c))),
     }
 }
@@ -49,5 +114,22 @@ fn of_two<V: Gates>(table: i32, b: V, c: V) -> V {
         0xd => b.and_not(c).xor(V::ones()),
         0xe => b.or(c),
         _ => V::ones(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::portable::Portable;
+    use crate::lanes::Words;
+
+    /// Bit `i` of an input is its value in the index `i`, so the output is the table itself.
+    #[test]
+    fn every_table_of_three_bits_holds() {
+        let [a, b, c] = [0xf0, 0xcc, 0xaa].map(Portable::splat_word);
+        for table in 0..=0xff {
+            let word = of_three(split(table), a, b, c).0[0];
+            assert_eq!(word & 0xff, table.cast_unsigned(), "{table:#04x}");
+        }
     }
 }
