@@ -30,8 +30,11 @@ macro_rules! simd {
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod aesni;
+pub(crate) mod affine;
 mod aws_lc;
 pub(crate) mod gates;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod gfni256;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod nibbles;
 pub(crate) mod planes;

@@ -8,6 +8,7 @@ use std::arch::x86_64::*;
 use super::Block;
 use super::gates::Gates;
 use super::nibbles::LastRounds;
+use crate::cipher::camellia::octets::Unpack;
 use crate::lanes::{Blocks, Clmul, Rounds, Words};
 
 /// One block, for AES-NI and PCLMULQDQ.
@@ -308,6 +309,18 @@ impl Words for Ymm {
             simd!(Self(_mm256_unpacklo_epi64(high[0], high[1]))),
             simd!(Self(_mm256_unpackhi_epi64(high[0], high[1]))),
         ]
+    }
+}
+
+impl Unpack for Ymm {
+    #[inline(always)]
+    fn unpack_low(self, other: Self) -> Self {
+        simd!(Self(_mm256_unpacklo_epi8(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn unpack_high(self, other: Self) -> Self {
+        simd!(Self(_mm256_unpackhi_epi8(self.0, other.0)))
     }
 }
 

@@ -123,8 +123,8 @@ impl<Y: Octets> Drop for Schedule<Y> {
 
 #[inline(always)]
 fn add<Y: Octets>(half: &mut Half<Y>, octets: &Splats) {
-    for (register, octet) in half.iter_mut().zip(octets) {
-        *register = register.xor(Y::splat(*octet));
+    for at in 0..half.len() {
+        half[at] = half[at].xor(Y::splat(octets[at]));
     }
 }
 
@@ -141,6 +141,7 @@ impl Differences {
         let wanted = |round: usize| subkeys.rounds[round] ^ before_boxes(singular[round % 2]);
         let [left, right, finish_right, finish_left] = subkeys.whitening;
 
+        let plus = schedule::spread(behind_boxes(field::PLUS));
         let mut held = [wanted(0), right];
         let mut rounds = [0; 24];
         for (round, difference) in rounds.iter_mut().enumerate().take(last + 1) {
@@ -157,7 +158,7 @@ impl Differences {
             } else {
                 wanted(round + 1)
             };
-            *difference = held[to] ^ offset;
+            *difference = held[to] ^ offset ^ plus;
             held[to] = offset;
         }
         let differences = Self {
@@ -178,10 +179,15 @@ impl Drop for Differences {
     }
 }
 
-/// The octet in front of each S-box of a half; the fourth box rotates what goes in.
+/// An octet in front of each S-box of a half: the fourth box rotates what goes in.
 fn before_boxes(octet: u8) -> u64 {
     u64::from_be_bytes(field::ORDER.map(|number| match number {
         4 => octet.rotate_right(1),
         _ => octet,
     }))
+}
+
+/// An octet behind each: the second and the third box rotate what comes out.
+fn behind_boxes(octet: u8) -> u64 {
+    u64::from_be_bytes(field::ORDER.map(|number| field::rotations(number).1.of(octet)))
 }

@@ -247,8 +247,3 @@ pub(crate) const fn behind(number: usize, inversion: Matrix, to: Matrix) -> Matr
         .after(BACK)
         .after(inversion.inverse())
 }
-
-/// What an S-box adds in the end, in a basis.
-pub(crate) const fn plus(number: usize, to: Matrix) -> u8 {
-    to.after(rotations(number).1).of(PLUS)
-}
