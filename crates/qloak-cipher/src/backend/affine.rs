@@ -16,6 +16,8 @@ pub(crate) trait Gfni: Unpack {
     /// Whether `xor3` is one instruction.
     const HAS_XOR3: bool;
 
+    /// The same four octets everywhere.
+    fn splat_octets(octets: u32) -> Self;
     /// The same map in every eight octets.
     fn splat_rows(rows: u64) -> Self;
     /// Each octet through the map.
@@ -87,8 +89,7 @@ impl<V: Gfni> Octets for Affine<V> {
 
     #[inline(always)]
     fn splat(octets: u32) -> Self {
-        let twice = u64::from(octets) | u64::from(octets) << 32;
-        Self(V::splat_rows(twice))
+        Self(V::splat_octets(octets))
     }
 
     #[inline(always)]

@@ -9,6 +9,11 @@ impl Gfni for Ymm {
     const HAS_XOR3: bool = false;
 
     #[inline(always)]
+    fn splat_octets(octets: u32) -> Self {
+        simd!(Self(_mm256_set1_epi32(octets.cast_signed())))
+    }
+
+    #[inline(always)]
     fn splat_rows(rows: u64) -> Self {
         simd!(Self(_mm256_set1_epi64x(rows.cast_signed())))
     }

@@ -240,6 +240,11 @@ impl Gfni for Zmm {
     const HAS_XOR3: bool = true;
 
     #[inline(always)]
+    fn splat_octets(octets: u32) -> Self {
+        simd!(Self(_mm512_set1_epi32(octets.cast_signed())))
+    }
+
+    #[inline(always)]
     fn splat_rows(rows: u64) -> Self {
         simd!(Self(_mm512_set1_epi64(rows.cast_signed())))
     }

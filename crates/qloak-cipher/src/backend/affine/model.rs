@@ -37,6 +37,10 @@ fn product(a: u8, b: u8) -> u8 {
 impl<const HAS_XOR3: bool> Gfni for Model<HAS_XOR3> {
     const HAS_XOR3: bool = HAS_XOR3;
 
+    fn splat_octets(octets: u32) -> Self {
+        Self(std::array::from_fn(|at| octets.to_le_bytes()[at % 4]))
+    }
+
     fn splat_rows(rows: u64) -> Self {
         Self((u128::from(rows) << 64 | u128::from(rows)).to_le_bytes())
     }

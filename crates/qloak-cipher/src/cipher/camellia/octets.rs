@@ -42,17 +42,32 @@ pub(crate) trait Unpack: Blocks {
 /// Sixteen rows of blocks: in each column of blocks, row and octet change places. Its own inverse.
 #[inline(always)]
 pub(crate) fn transposed<V: Unpack>(rows: &[V; STRIPE]) -> [V; STRIPE] {
-    // Four perfect shuffles: each moves the highest bit of the row's number to the lowest place in
-    // the octet's, and the highest of the octet's to the lowest in the row's.
-    let mut rows = *rows;
-    for _ in 0..4 {
-        let before = rows;
-        for at in 0..8 {
-            rows[2 * at] = before[at].unpack_low(before[at + 8]);
-            rows[2 * at + 1] = before[at].unpack_high(before[at + 8]);
-        }
-    }
-    rows
+    dealt(&dealt(&dealt(&dealt(rows))))
+}
+
+/// One perfect shuffle of all octets of a column: the highest bit of the row's number moves to the
+/// lowest place in the octet's, and the highest of the octet's to the lowest in the row's.
+#[inline(always)]
+fn dealt<V: Unpack>(rows: &[V; STRIPE]) -> [V; STRIPE] {
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = *rows;
+    [
+        a.unpack_low(i),
+        a.unpack_high(i),
+        b.unpack_low(j),
+        b.unpack_high(j),
+        c.unpack_low(k),
+        c.unpack_high(k),
+        d.unpack_low(l),
+        d.unpack_high(l),
+        e.unpack_low(m),
+        e.unpack_high(m),
+        f.unpack_low(n),
+        f.unpack_high(n),
+        g.unpack_low(o),
+        g.unpack_high(o),
+        h.unpack_low(p),
+        h.unpack_high(p),
+    ]
 }
 
 /// The registers of one half of a stripe.
