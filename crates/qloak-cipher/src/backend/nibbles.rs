@@ -166,16 +166,16 @@ impl<A: LastRounds> Octets for Nibbles<A> {
 
     #[inline(always)]
     fn round<const FROM: usize>(from: &Half<Self>, to: &mut Half<Self>, key: &Splats) {
-        let boxes = [
-            Box::<A, 1, FROM>::of(from[0], key[0]),
-            Box::<A, 2, FROM>::of(from[1], key[1]),
-            Box::<A, 3, FROM>::of(from[2], key[2]),
-            Box::<A, 4, FROM>::of(from[3], key[3]),
-            Box::<A, 2, FROM>::of(from[4], key[4]),
-            Box::<A, 3, FROM>::of(from[5], key[5]),
-            Box::<A, 4, FROM>::of(from[6], key[6]),
-            Box::<A, 1, FROM>::of(from[7], key[7]),
-        ];
+        // The fourth boxes have the longest way and go first; then those that share their tables.
+        let d = Box::<A, 4, FROM>::of(from[3], key[3]);
+        let g = Box::<A, 4, FROM>::of(from[6], key[6]);
+        let a = Box::<A, 1, FROM>::of(from[0], key[0]);
+        let h = Box::<A, 1, FROM>::of(from[7], key[7]);
+        let b = Box::<A, 2, FROM>::of(from[1], key[1]);
+        let e = Box::<A, 2, FROM>::of(from[4], key[4]);
+        let c = Box::<A, 3, FROM>::of(from[2], key[2]);
+        let f = Box::<A, 3, FROM>::of(from[5], key[5]);
+        let boxes = [a, b, c, d, e, f, g, h];
         octets::spread(boxes, to);
     }
 

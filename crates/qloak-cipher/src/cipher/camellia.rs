@@ -58,9 +58,9 @@ struct Schedule<Y: Octets> {
     finish: Splats,
 }
 
-/// Six rounds, and the layers before them; the first six have none.
+/// Six rounds, and the layers before them, which the first six have not.
 struct Six<Y: Octets> {
-    layers: [Y::Layer; 2],
+    layers: Option<[Y::Layer; 2]>,
     rounds: [Splats; 6],
 }
 
@@ -70,13 +70,12 @@ impl<Y: Octets> Schedule<Y> {
         Self {
             start: octets::splats(differences.start, Y::BASES[LEFT]),
             sixes: std::array::from_fn(|six| Six {
-                layers: match six.checked_sub(1) {
-                    Some(before) => [
-                        Y::layer::<LEFT>(subkeys.layers[2 * before]),
-                        Y::layer::<RIGHT>(subkeys.layers[2 * before + 1]),
-                    ],
-                    None => [Y::layer::<LEFT>(0), Y::layer::<RIGHT>(0)],
-                },
+                layers: (0 < six && six < subkeys.sixes).then(|| {
+                    [
+                        Y::layer::<LEFT>(subkeys.layers[2 * six - 2]),
+                        Y::layer::<RIGHT>(subkeys.layers[2 * six - 1]),
+                    ]
+                }),
                 rounds: std::array::from_fn(|round| {
                     let difference = differences.rounds[6 * six + round];
                     if round % 2 == LEFT {
@@ -95,10 +94,10 @@ impl<Y: Octets> Schedule<Y> {
     fn run(&self, stripe: &mut [Y::Memory; STRIPE]) {
         let [mut left, mut right] = Y::slice(stripe);
         add(&mut left, &self.start);
-        for (index, six) in self.sixes[..self.used].iter().enumerate() {
-            if index > 0 {
-                Y::pass::<LEFT>(&mut left, &six.layers[LEFT]);
-                Y::pass::<RIGHT>(&mut right, &six.layers[RIGHT]);
+        for six in &self.sixes[..self.used] {
+            if let Some(layers) = &six.layers {
+                Y::pass::<LEFT>(&mut left, &layers[LEFT]);
+                Y::pass::<RIGHT>(&mut right, &layers[RIGHT]);
             }
             for [first, second] in six.rounds.as_chunks().0 {
                 Y::round::<LEFT>(&left, &mut right, first);

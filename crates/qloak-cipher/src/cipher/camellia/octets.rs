@@ -136,10 +136,7 @@ pub(crate) fn spread<Y: Octets>(boxes: Half<Y>, to: &mut Half<Y>) {
         first[i] = first[i].xor(last[(i + 3) % 4]);
     }
     for i in 0..4 {
-        last[i] = last[i].xor(first[(i + 3) % 4]);
-    }
-    for i in 0..4 {
-        to[i] = to[i].xor(last[i]);
+        to[i] = to[i].xor(last[i]).xor(first[(i + 3) % 4]);
         to[i + 4] = to[i + 4].xor(first[i]);
     }
 }
