@@ -94,9 +94,12 @@ macro_rules! backend {
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod aesni;
+pub(crate) mod affine;
 mod aws_lc;
 pub(crate) mod gates;
 pub(crate) mod part;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod gfni256;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod nibbles;
 pub(crate) mod planes;
@@ -293,8 +296,10 @@ pub(crate) fn schedule(
     // SAFETY: the level is this CPU's or one below, and each stands for the features of its backend.
     #[allow(unsafe_code)]
     let schedule = match level {
-        #[cfg(any())]
+        #[cfg(target_arch = "x86_64")]
         Level::Vaes512 => on(unsafe { vaes512::Vaes512::assume() }, suite, key),
+        #[cfg(target_arch = "x86_64")]
+        Level::Gfni256 => on(unsafe { gfni256::Gfni256::assume() }, suite, key),
         #[cfg(target_arch = "x86_64")]
         Level::Vaes256 => on(unsafe { vaes256::Vaes256::assume() }, suite, key),
         #[cfg(target_arch = "x86_64")]

@@ -9,6 +9,7 @@ use super::gates::Gates;
 use super::part;
 use super::Block;
 use super::nibbles::{LastRounds, Nibbles};
+use crate::cipher::camellia::octets::Unpack;
 use crate::lanes::{Blocks, Clmul, Rounds, Words};
 
 backend!(
@@ -324,6 +325,18 @@ impl Words for Ymm {
             simd!(Self(_mm256_unpacklo_epi64(high[0], high[1]))),
             simd!(Self(_mm256_unpackhi_epi64(high[0], high[1]))),
         ]
+    }
+}
+
+impl Unpack for Ymm {
+    #[inline(always)]
+    fn unpack_low(self, other: Self) -> Self {
+        simd!(Self(_mm256_unpacklo_epi8(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn unpack_high(self, other: Self) -> Self {
+        simd!(Self(_mm256_unpackhi_epi8(self.0, other.0)))
     }
 }
 

@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use super::aesni::Ymm;
 use crate::cipher::camellia::field::{self, Matrix};
 use crate::cipher::camellia::octets::{self, Half, LEFT, LayerMaps, Octets, RIGHT, Splats};
-use crate::lanes::STRIPE;
+use crate::lanes::{Blocks, STRIPE};
 
 /// The last rounds of AES on two blocks, both ways.
 pub(crate) trait LastRounds: Copy + Send + Sync + 'static {
@@ -43,8 +43,7 @@ impl<A: LastRounds, const NUMBER: usize, const FROM: usize> Box<A, NUMBER, FROM>
     };
     const BEHIND: Matrix = field::behind(NUMBER, Self::AES.0, Self::TO);
     const IN_FRONT_TABLES: Tables = field::in_front(NUMBER, Nibbles::<A>::BASES[FROM]).nibbles(0);
-    const BEHIND_TABLES: Tables =
-        Self::BEHIND.nibbles(Self::BEHIND.of(Self::AES.1) ^ field::plus(NUMBER, Self::TO));
+    const BEHIND_TABLES: Tables = Self::BEHIND.nibbles(Self::BEHIND.of(Self::AES.1));
     /// What AES adds so that the box adds an octet.
     const KEY: Matrix = Self::BEHIND.inverse().after(Self::TO);
 
@@ -120,29 +119,29 @@ impl<A: LastRounds> Octets for Nibbles<A> {
 
     #[inline(always)]
     fn slice(stripe: &[Ymm; STRIPE]) -> [Half<Self>; 2] {
-        let lanes = transposed(stripe.map(|register| register.0)).map(Self::new);
-        let left =
-            std::array::from_fn(|at| lanes[at].mapped(&const { Self::BASES[LEFT].nibbles(0) }));
-        let right = std::array::from_fn(|at| {
-            lanes[at + 8]
+        let mut halves = [[Self::splat(0); 8]; 2];
+        let rows = octets::transposed(stripe);
+        for at in 0..8 {
+            let [left, right] = [Self::new(rows[at].0), Self::new(rows[at + 8].0)];
+            halves[LEFT][at] = left.mapped(&const { Self::BASES[LEFT].nibbles(0) });
+            halves[RIGHT][at] = right
                 .mapped(&const { Self::BASES[RIGHT].nibbles(0) })
-                .shuffled(&ROWS_SHIFTED)
-        });
-        [left, right]
+                .shuffled(&ROWS_SHIFTED);
+        }
+        halves
     }
 
     #[inline(always)]
-    fn unslice([left, right]: [Half<Self>; 2]) -> [Ymm; STRIPE] {
-        let lanes = std::array::from_fn(|at| {
-            if at < 8 {
-                right[at]
-                    .shuffled(&ROWS_SHIFTED_BACK)
-                    .mapped(&const { Self::BASES[RIGHT].inverse().nibbles(0) })
-            } else {
-                left[at - 8].mapped(&const { Self::BASES[LEFT].inverse().nibbles(0) })
-            }
-        });
-        transposed(lanes.map(|lane| lane.0)).map(Ymm)
+    fn unslice(halves: [Half<Self>; 2]) -> [Ymm; STRIPE] {
+        let mut rows = [Ymm::zero(); STRIPE];
+        for at in 0..8 {
+            let right = halves[RIGHT][at]
+                .shuffled(&ROWS_SHIFTED_BACK)
+                .mapped(&const { Self::BASES[RIGHT].inverse().nibbles(0) });
+            let left = halves[LEFT][at].mapped(&const { Self::BASES[LEFT].inverse().nibbles(0) });
+            (rows[at], rows[at + 8]) = (Ymm(right.0), Ymm(left.0));
+        }
+        octets::transposed(&rows)
     }
 
     #[inline(always)]
@@ -162,21 +161,21 @@ impl<A: LastRounds> Octets for Nibbles<A> {
             Box::<A, 3, FROM>::KEY,
             Box::<A, 4, FROM>::KEY,
         ];
-        octets::box_keys(difference, maps)
+        octets::before_spread(difference, maps)
     }
 
     #[inline(always)]
     fn round<const FROM: usize>(from: &Half<Self>, to: &mut Half<Self>, key: &Splats) {
-        let boxes = [
-            Box::<A, 1, FROM>::of(from[0], key[0]),
-            Box::<A, 2, FROM>::of(from[1], key[1]),
-            Box::<A, 3, FROM>::of(from[2], key[2]),
-            Box::<A, 4, FROM>::of(from[3], key[3]),
-            Box::<A, 2, FROM>::of(from[4], key[4]),
-            Box::<A, 3, FROM>::of(from[5], key[5]),
-            Box::<A, 4, FROM>::of(from[6], key[6]),
-            Box::<A, 1, FROM>::of(from[7], key[7]),
-        ];
+        // The fourth boxes have the longest way and go first; then those that share their tables.
+        let d = Box::<A, 4, FROM>::of(from[3], key[3]);
+        let g = Box::<A, 4, FROM>::of(from[6], key[6]);
+        let a = Box::<A, 1, FROM>::of(from[0], key[0]);
+        let h = Box::<A, 1, FROM>::of(from[7], key[7]);
+        let b = Box::<A, 2, FROM>::of(from[1], key[1]);
+        let e = Box::<A, 2, FROM>::of(from[4], key[4]);
+        let c = Box::<A, 3, FROM>::of(from[2], key[2]);
+        let f = Box::<A, 3, FROM>::of(from[5], key[5]);
+        let boxes = [a, b, c, d, e, f, g, h];
         octets::spread(boxes, to);
     }
 
@@ -193,7 +192,12 @@ impl<A: LastRounds> Octets for Nibbles<A> {
         if HALF == RIGHT {
             pass_back(half, layer);
         }
-        let nibbles: [_; 4] = std::array::from_fn(|at| half[at].nibbles());
+        let nibbles = [
+            half[0].nibbles(),
+            half[1].nibbles(),
+            half[2].nibbles(),
+            half[3].nibbles(),
+        ];
         for (at, [own, next, _]) in layer.iter().enumerate() {
             let (own, next) = (both(nibbles[at], own), both(nibbles[(at + 1) % 4], next));
             half[at + 4] = half[at + 4].xor(own.xor(next));
@@ -225,23 +229,4 @@ const fn every(step: u8) -> [u8; 16] {
         at += 1;
     }
     order
-}
-
-/// Sixteen rows of twice sixteen octets: row and column change places. Its own inverse.
-#[inline(always)]
-fn transposed(rows: [__m256i; 16]) -> [__m256i; 16] {
-    let mut rows = rows;
-    for _ in 0..4 {
-        // Four perfect shuffles of rows and octets: each moves one bit of the row's number into the
-        // octet's.
-        rows = std::array::from_fn(|at| {
-            let (first, second) = (rows[at / 2], rows[at / 2 + 8]);
-            if at % 2 == 0 {
-                simd!(_mm256_unpacklo_epi8(first, second))
-            } else {
-                simd!(_mm256_unpackhi_epi8(first, second))
-            }
-        });
-    }
-    rows
 }

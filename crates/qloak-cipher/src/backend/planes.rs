@@ -52,30 +52,54 @@ impl Planes {
     /// Each octet through a linear map, which is known when this is compiled.
     #[inline(always)]
     fn mapped(self, map: Matrix) -> Self {
-        Self(from_fn(|to| {
-            let bits = (0..8).filter(|bit| map.0 >> (8 * bit + to) & 1 == 1);
-            bits.fold(0, |sum, bit| sum ^ self.0[bit])
-        }))
+        let mut images = [0; 8];
+        for bit in 0..8 {
+            for (to, image) in images.iter_mut().enumerate() {
+                if map.0 >> (8 * bit + to) & 1 == 1 {
+                    *image ^= self.0[bit];
+                }
+            }
+        }
+        Self(images)
     }
 
     #[inline(always)]
     fn and(self, other: Self) -> Self {
-        Self(from_fn(|bit| self.0[bit] & other.0[bit]))
+        let mut both = self;
+        for (bit, other) in both.0.iter_mut().zip(other.0) {
+            *bit &= other;
+        }
+        both
     }
 
-    /// A four-octet word, the highest octet first, rotated to the left by one bit.
+    /// Shifted to the left by one bit, the lowest bit from the highest of the octet that comes next.
     #[inline(always)]
-    fn rotated(word: [Self; 4]) -> [Self; 4] {
-        from_fn(|at| {
-            let next = word[(at + 1) % 4].0[7];
-            Self(from_fn(|bit| match bit {
-                0 => next,
-                _ => word[at].0[bit - 1],
-            }))
-        })
+    fn shifted(self, next: Self) -> Self {
+        let [a, b, c, d, e, f, g, _] = self.0;
+        Self([next.0[7], a, b, c, d, e, f, g])
     }
 
-    /// S-box `NUMBER`, but for what it adds.
+    /// From the left word of a half to the right one.
+    #[inline(always)]
+    fn pass_across(half: &mut Half<Self>, across: &[u32; 4]) {
+        let mut word = [half[0], half[1], half[2], half[3]];
+        for at in 0..4 {
+            word[at] = word[at].and(Self::splat(across[at]));
+        }
+        for at in 0..4 {
+            half[at + 4] = half[at + 4].xor(word[at].shifted(word[(at + 1) % 4]));
+        }
+    }
+
+    /// From the right word of a half to the left one.
+    #[inline(always)]
+    fn pass_back(half: &mut Half<Self>, back: &[u32; 4]) {
+        for at in 0..4 {
+            half[at] = half[at].xor(half[at + 4].and(Self::splat(back[at])));
+        }
+    }
+
+    /// S-box `NUMBER`, but for what it adds in the end.
     #[inline(always)]
     fn substituted<const NUMBER: usize>(self) -> Self {
         let octets = match NUMBER {
@@ -97,30 +121,36 @@ impl Octets for Planes {
 
     #[inline(always)]
     fn slice(stripe: &[Portable; STRIPE]) -> [Half<Self>; 2] {
-        let words: [[Self; 4]; 4] = from_fn(|word| {
-            let mut rows: [u64; 32] = from_fn(|row| {
-                let [low, high] =
-                    [row, row + 32].map(|block| stripe[block / 4].0[block % 4 * 4 + word]);
-                u64::from(low) | u64::from(high) << 32
-            });
+        let mut halves = [[Self([0; 8]); 8]; 2];
+        for word in 0..4 {
+            let mut rows = [0; 32];
+            for (row, blocks) in rows.iter_mut().enumerate() {
+                let [low, high] = [stripe[row / 4], stripe[row / 4 + 8]];
+                let at = row % 4 * 4 + word;
+                *blocks = u64::from(low.0[at]) | u64::from(high.0[at]) << 32;
+            }
             transpose(&mut rows);
-            from_fn(|octet| Self(from_fn(|bit| rows[8 * octet + bit])).mapped(BASE))
-        });
-        [LEFT, RIGHT].map(|half| from_fn(|at| words[2 * half + at / 4][at % 4]))
+            for (octet, bits) in rows.as_chunks().0.iter().enumerate() {
+                halves[word / 2][word % 2 * 4 + octet] = Self(*bits).mapped(BASE);
+            }
+        }
+        halves
     }
 
     #[inline(always)]
     fn unslice(halves: [Half<Self>; 2]) -> [Portable; STRIPE] {
         let mut stripe = [Portable([0; 16]); STRIPE];
         for word in 0..4 {
-            let half = &halves[1 - word / 2];
-            let octets: [Self; 4] =
-                from_fn(|octet| half[word % 2 * 4 + octet].mapped(BASE_INVERSE));
-            let mut rows = from_fn(|row| octets[row / 8].0[row % 8]);
+            let half = &halves[if word < 2 { RIGHT } else { LEFT }];
+            let mut rows = [0; 32];
+            for (octet, bits) in rows.as_chunks_mut().0.iter_mut().enumerate() {
+                *bits = half[word % 2 * 4 + octet].mapped(BASE_INVERSE).0;
+            }
             transpose(&mut rows);
             for (row, blocks) in rows.into_iter().enumerate() {
-                stripe[row / 4].0[row % 4 * 4 + word] = blocks as u32;
-                stripe[row / 4 + 8].0[row % 4 * 4 + word] = (blocks >> 32) as u32;
+                let at = row % 4 * 4 + word;
+                stripe[row / 4].0[at] = blocks as u32;
+                stripe[row / 4 + 8].0[at] = (blocks >> 32) as u32;
             }
         }
         stripe
@@ -128,26 +158,29 @@ impl Octets for Planes {
 
     #[inline(always)]
     fn splat(octets: u32) -> Self {
-        Self(from_fn(|bit| u64::from(octets >> bit & 1).wrapping_neg()))
+        let mut bits = [0; 8];
+        for (at, bit) in bits.iter_mut().enumerate() {
+            *bit = u64::from(octets >> at & 1).wrapping_neg();
+        }
+        Self(bits)
     }
 
     #[inline(always)]
     fn xor(self, other: Self) -> Self {
-        Self(from_fn(|bit| self.0[bit] ^ other.0[bit]))
+        let mut sum = self;
+        for (bit, other) in sum.0.iter_mut().zip(other.0) {
+            *bit ^= other;
+        }
+        sum
     }
 
     fn round_key<const FROM: usize>(difference: u64) -> Splats {
-        // What the boxes add is added here too.
-        let keys = octets::box_keys(difference, [BASE; 4]);
-        from_fn(|at| {
-            let plus = field::plus(field::ORDER[at], BASE);
-            keys[at] ^ u32::from_ne_bytes([plus; 4])
-        })
+        octets::before_spread(difference, [BASE; 4])
     }
 
     #[inline(always)]
     fn round<const FROM: usize>(from: &Half<Self>, to: &mut Half<Self>, key: &Splats) {
-        let boxes = [
+        let mut boxes = [
             from[0].substituted::<1>(),
             from[1].substituted::<2>(),
             from[2].substituted::<3>(),
@@ -157,7 +190,10 @@ impl Octets for Planes {
             from[6].substituted::<4>(),
             from[7].substituted::<1>(),
         ];
-        octets::spread(from_fn(|at| boxes[at].xor(Self::splat(key[at]))), to);
+        for at in 0..8 {
+            boxes[at] = boxes[at].xor(Self::splat(key[at]));
+        }
+        octets::spread(boxes, to);
     }
 
     fn layer<const HALF: usize>(key: u64) -> Self::Layer {
@@ -171,23 +207,19 @@ impl Octets for Planes {
 
     #[inline(always)]
     fn pass<const HALF: usize>(half: &mut Half<Self>, [across, back]: &Self::Layer) {
-        let plain = half.map(|octet| octet.mapped(BASE_INVERSE));
-        let [mut left, mut right]: [[Self; 4]; 2] =
-            [0, 4].map(|first| from_fn(|at| plain[first + at]));
-        let pass_back = |left: &mut [Self; 4], right: &[Self; 4]| {
-            for at in 0..4 {
-                left[at] = left[at].xor(right[at].and(Self::splat(back[at])));
-            }
-        };
+        for octet in half.iter_mut() {
+            *octet = octet.mapped(BASE_INVERSE);
+        }
         if HALF == RIGHT {
-            pass_back(&mut left, &right);
+            Self::pass_back(half, back);
         }
-        let passed = Self::rotated(from_fn(|at| left[at].and(Self::splat(across[at]))));
-        right = from_fn(|at| right[at].xor(passed[at]));
+        Self::pass_across(half, across);
         if HALF == LEFT {
-            pass_back(&mut left, &right);
+            Self::pass_back(half, back);
         }
-        *half = from_fn(|at| if at < 4 { left[at] } else { right[at - 4] }.mapped(BASE));
+        for octet in half.iter_mut() {
+            *octet = octet.mapped(BASE);
+        }
     }
 }
 
@@ -212,7 +244,11 @@ mod tower {
 
     #[inline(always)]
     fn add<const N: usize>(a: [u64; N], b: [u64; N]) -> [u64; N] {
-        std::array::from_fn(|at| a[at] ^ b[at])
+        let mut sum = a;
+        for (bit, other) in sum.iter_mut().zip(b) {
+            *bit ^= other;
+        }
+        sum
     }
 
     #[inline(always)]
@@ -255,8 +291,9 @@ mod tower {
     /// The square, times vw.
     #[inline(always)]
     fn quad_square_scaled(a: Quad) -> Quad {
-        let [low, high] = pairs(a).map(pair_square);
-        // (high v + low + high w) vw = (low + high w + high) wv + high w^2
+        let [low, high] = pairs(a);
+        let (low, high) = (pair_square(low), pair_square(high));
+        // a^2 = high v + low + high w, and vw times this is (low + high w + high) vw + high w^2.
         let scaled = times_w(high);
         quad([times_w(scaled), times_w(add(add(low, scaled), high))])
     }

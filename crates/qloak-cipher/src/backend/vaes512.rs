@@ -5,16 +5,17 @@ use std::arch::x86_64::*;
 
 use super::aesni::{REVERSE, Xmm};
 use super::Block;
+use super::affine::{Affine, Gfni};
+use crate::cipher::camellia::octets::Unpack;
 use crate::lanes::{Blocks, Clmul, Rounds, Words};
 
-#[cfg(any())]
 backend!(
     /// All that this file's registers need.
     Vaes512,
     "aes,pclmulqdq,avx2,bmi1,bmi2,vaes,vpclmulqdq,gfni,avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi",
     Lanes = Zmm,
     Aes = Zmm,
-    Octets = Nibbles<Ymm>
+    Octets = Affine<Zmm>
 );
 
 /// Four blocks.
@@ -231,5 +232,41 @@ impl Words for Zmm {
             simd!(Self(_mm512_unpacklo_epi64(high[0], high[1]))),
             simd!(Self(_mm512_unpackhi_epi64(high[0], high[1]))),
         ]
+    }
+}
+
+impl Unpack for Zmm {
+    #[inline(always)]
+    fn unpack_low(self, other: Self) -> Self {
+        simd!(Self(_mm512_unpacklo_epi8(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn unpack_high(self, other: Self) -> Self {
+        simd!(Self(_mm512_unpackhi_epi8(self.0, other.0)))
+    }
+}
+
+impl Gfni for Zmm {
+    const HAS_XOR3: bool = true;
+
+    #[inline(always)]
+    fn splat_octets(octets: u32) -> Self {
+        simd!(Self(_mm512_set1_epi32(octets.cast_signed())))
+    }
+
+    #[inline(always)]
+    fn splat_rows(rows: u64) -> Self {
+        simd!(Self(_mm512_set1_epi64(rows.cast_signed())))
+    }
+
+    #[inline(always)]
+    fn mapped(self, rows: Self) -> Self {
+        simd!(Self(_mm512_gf2p8affine_epi64_epi8::<0>(self.0, rows.0)))
+    }
+
+    #[inline(always)]
+    fn inverted_and_mapped(self, rows: Self) -> Self {
+        simd!(Self(_mm512_gf2p8affineinv_epi64_epi8::<0>(self.0, rows.0)))
     }
 }

@@ -58,9 +58,9 @@ struct Schedule<Y: Octets> {
     finish: Splats,
 }
 
-/// Six rounds, and the layers before them; the first six have none.
+/// Six rounds, and the layers before them, which the first six have not.
 struct Six<Y: Octets> {
-    layers: [Y::Layer; 2],
+    layers: Option<[Y::Layer; 2]>,
     rounds: [Splats; 6],
 }
 
@@ -70,13 +70,12 @@ impl<Y: Octets> Schedule<Y> {
         Self {
             start: octets::splats(differences.start, Y::BASES[LEFT]),
             sixes: std::array::from_fn(|six| Six {
-                layers: match six.checked_sub(1) {
-                    Some(before) => [
-                        Y::layer::<LEFT>(subkeys.layers[2 * before]),
-                        Y::layer::<RIGHT>(subkeys.layers[2 * before + 1]),
-                    ],
-                    None => [Y::layer::<LEFT>(0), Y::layer::<RIGHT>(0)],
-                },
+                layers: (0 < six && six < subkeys.sixes).then(|| {
+                    [
+                        Y::layer::<LEFT>(subkeys.layers[2 * six - 2]),
+                        Y::layer::<RIGHT>(subkeys.layers[2 * six - 1]),
+                    ]
+                }),
                 rounds: std::array::from_fn(|round| {
                     let difference = differences.rounds[6 * six + round];
                     if round % 2 == LEFT {
@@ -95,10 +94,10 @@ impl<Y: Octets> Schedule<Y> {
     fn run(&self, stripe: &mut [Y::Memory; STRIPE]) {
         let [mut left, mut right] = Y::slice(stripe);
         add(&mut left, &self.start);
-        for (index, six) in self.sixes[..self.used].iter().enumerate() {
-            if index > 0 {
-                Y::pass::<LEFT>(&mut left, &six.layers[LEFT]);
-                Y::pass::<RIGHT>(&mut right, &six.layers[RIGHT]);
+        for six in &self.sixes[..self.used] {
+            if let Some(layers) = &six.layers {
+                Y::pass::<LEFT>(&mut left, &layers[LEFT]);
+                Y::pass::<RIGHT>(&mut right, &layers[RIGHT]);
             }
             for [first, second] in six.rounds.as_chunks().0 {
                 Y::round::<LEFT>(&left, &mut right, first);
@@ -123,8 +122,8 @@ impl<Y: Octets> Drop for Schedule<Y> {
 
 #[inline(always)]
 fn add<Y: Octets>(half: &mut Half<Y>, octets: &Splats) {
-    for (register, octet) in half.iter_mut().zip(octets) {
-        *register = register.xor(Y::splat(*octet));
+    for at in 0..half.len() {
+        half[at] = half[at].xor(Y::splat(octets[at]));
     }
 }
 
@@ -141,6 +140,7 @@ impl Differences {
         let wanted = |round: usize| subkeys.rounds[round] ^ before_boxes(singular[round % 2]);
         let [left, right, finish_right, finish_left] = subkeys.whitening;
 
+        let plus = schedule::spread(behind_boxes(field::PLUS));
         let mut held = [wanted(0), right];
         let mut rounds = [0; 24];
         for (round, difference) in rounds.iter_mut().enumerate().take(last + 1) {
@@ -157,7 +157,7 @@ impl Differences {
             } else {
                 wanted(round + 1)
             };
-            *difference = held[to] ^ offset;
+            *difference = held[to] ^ offset ^ plus;
             held[to] = offset;
         }
         let differences = Self {
@@ -178,10 +178,15 @@ impl Drop for Differences {
     }
 }
 
-/// The octet in front of each S-box of a half; the fourth box rotates what goes in.
+/// An octet in front of each S-box of a half: the fourth box rotates what goes in.
 fn before_boxes(octet: u8) -> u64 {
     u64::from_be_bytes(field::ORDER.map(|number| match number {
         4 => octet.rotate_right(1),
         _ => octet,
     }))
+}
+
+/// An octet behind each: the second and the third box rotate what comes out.
+fn behind_boxes(octet: u8) -> u64 {
+    u64::from_be_bytes(field::ORDER.map(|number| field::rotations(number).1.of(octet)))
 }

@@ -90,11 +90,11 @@ impl Matrix {
     /// The map as byte shuffles take it: where each low half of an octet goes, plus a constant, and
     /// where each high half goes.
     pub(crate) const fn nibbles(self, plus: u8) -> [[u8; 16]; 2] {
-        let (low, high) = (0x0706_0504_0302_0100, 0x7060_5040_3020_1000);
-        let plus = EACH * plus as u64;
+        let low = self.each(0x0706_0504_0302_0100) ^ EACH * plus as u64;
+        let high = self.each(0x7060_5040_3020_1000);
         [
-            row(self.each(low) ^ plus, self.each(low | EACH << 3) ^ plus),
-            row(self.each(high), self.each(high | EACH << 7)),
+            row(low, low ^ EACH * (self.0 >> 24 & 0xff)),
+            row(high, high ^ EACH * (self.0 >> 56)),
         ]
     }
 }
@@ -246,9 +246,4 @@ pub(crate) const fn behind(number: usize, inversion: Matrix, to: Matrix) -> Matr
     to.after(rotations(number).1)
         .after(BACK)
         .after(inversion.inverse())
-}
-
-/// What an S-box adds in the end, in a basis.
-pub(crate) const fn plus(number: usize, to: Matrix) -> u8 {
-    to.after(rotations(number).1).of(PLUS)
 }

@@ -12,6 +12,9 @@
 //! - **Layers.** FL and its inverse are affine once the key is known. The registers go through the
 //!   linear part, as key-dependent maps of octets in their bases; the offsets go through the rest.
 //!
+//! Loops are plain here and in the backends: a closure that the standard library calls is compiled
+//! without a backend's CPU features.
+//!
 //! What a backend needs: an inversion in GF(2^8) (GFNI has it; the last round of AES, either way, is
 //! one between linear maps; a circuit will do), linear maps of octets (GFNI, or byte shuffles of half
 //! octets), exclusive or, and the transposition. Where blocks move within a register on the way through
@@ -27,6 +30,45 @@ use crate::lanes::{Blocks, STRIPE};
 pub(crate) const LEFT: usize = 0;
 /// The other half.
 pub(crate) const RIGHT: usize = 1;
+
+/// Registers whose octets can be dealt out like cards.
+pub(crate) trait Unpack: Blocks {
+    /// Of each block the first eight octets, in turn from this and the other.
+    fn unpack_low(self, other: Self) -> Self;
+    /// Of each block the last eight.
+    fn unpack_high(self, other: Self) -> Self;
+}
+
+/// Sixteen rows of blocks: in each column of blocks, row and octet change places. Its own inverse.
+#[inline(always)]
+pub(crate) fn transposed<V: Unpack>(rows: &[V; STRIPE]) -> [V; STRIPE] {
+    dealt(&dealt(&dealt(&dealt(rows))))
+}
+
+/// One perfect shuffle of all octets of a column: the highest bit of the row's number moves to the
+/// lowest place in the octet's, and the highest of the octet's to the lowest in the row's.
+#[inline(always)]
+fn dealt<V: Unpack>(rows: &[V; STRIPE]) -> [V; STRIPE] {
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = *rows;
+    [
+        a.unpack_low(i),
+        a.unpack_high(i),
+        b.unpack_low(j),
+        b.unpack_high(j),
+        c.unpack_low(k),
+        c.unpack_high(k),
+        d.unpack_low(l),
+        d.unpack_high(l),
+        e.unpack_low(m),
+        e.unpack_high(m),
+        f.unpack_low(n),
+        f.unpack_high(n),
+        g.unpack_low(o),
+        g.unpack_high(o),
+        h.unpack_low(p),
+        h.unpack_high(p),
+    ]
+}
 
 /// The registers of one half of a stripe.
 pub(crate) type Half<Y> = [Y; 8];
@@ -54,10 +96,16 @@ pub(crate) trait Octets: Copy + Send + Sync + 'static {
     fn splat(octets: u32) -> Self;
     /// Exclusive or.
     fn xor(self, other: Self) -> Self;
+    /// Exclusive or of three.
+    #[inline(always)]
+    fn xor3(self, second: Self, third: Self) -> Self {
+        self.xor(second).xor(third)
+    }
 
     /// What [`round`](Self::round) takes to add a difference to the half that it writes.
     fn round_key<const FROM: usize>(difference: u64) -> Splats;
-    /// S-boxes and P of one half, and the difference, added to the other.
+    /// S-boxes and P of one half, and the difference, added to the other. What the S-boxes add in the
+    /// end is in the difference, and so they need not.
     fn round<const FROM: usize>(from: &Half<Self>, to: &mut Half<Self>, key: &Splats);
 
     /// What [`pass`](Self::pass) takes for a half's key.
@@ -73,11 +121,11 @@ pub(crate) fn splats(word: u64, map: Matrix) -> Splats {
         .map(|octet| u32::from(octet) * 0x0101_0101)
 }
 
-/// P, with exclusive ors of two, added to a half (as the specification draws it for 8-bit CPUs).
+/// P of what the S-boxes give, added to a half, with exclusive ors of two (as the specification draws it for 8-bit CPUs).
 #[inline(always)]
 pub(crate) fn spread<Y: Octets>(boxes: Half<Y>, to: &mut Half<Y>) {
-    let [mut first, mut last] =
-        [0, 4].map(|at| -> [Y; 4] { std::array::from_fn(|i| boxes[at + i]) });
+    let [a, b, c, d, e, f, g, h] = boxes;
+    let (mut first, mut last) = ([a, b, c, d], [e, f, g, h]);
     for i in 0..4 {
         first[i] = first[i].xor(last[(i + 1) % 4]);
     }
@@ -88,11 +136,32 @@ pub(crate) fn spread<Y: Octets>(boxes: Half<Y>, to: &mut Half<Y>) {
         first[i] = first[i].xor(last[(i + 3) % 4]);
     }
     for i in 0..4 {
-        last[i] = last[i].xor(first[(i + 3) % 4]);
-    }
-    for i in 0..4 {
-        to[i] = to[i].xor(last[i]);
+        to[i] = to[i].xor(last[i]).xor(first[(i + 3) % 4]);
         to[i + 4] = to[i + 4].xor(first[i]);
+    }
+}
+
+/// The same with exclusive ors of three, and a difference for each octet.
+#[inline(always)]
+pub(crate) fn spread_with<Y: Octets>(boxes: Half<Y>, to: &mut Half<Y>, difference: &Splats) {
+    let [a, b, c, d, e, f, g, h] = boxes;
+    let (ab, bc, cd, da) = (a.xor(b), b.xor(c), c.xor(d), d.xor(a));
+    let all = ab.xor3(cd, e.xor3(f, g.xor(h)));
+    let but = [
+        (b, e),
+        (c, f),
+        (d, g),
+        (a, h),
+        (cd, e),
+        (da, f),
+        (ab, g),
+        (bc, h),
+    ];
+    for at in 0..8 {
+        let (first, second) = but[at];
+        to[at] = to[at]
+            .xor3(Y::splat(difference[at]), first)
+            .xor3(second, all);
     }
 }
 
@@ -123,8 +192,8 @@ impl LayerMaps {
     }
 }
 
-/// The keys that make the S-boxes add what P turns into the difference; one map for each box.
-pub(crate) fn box_keys(difference: u64, maps: [Matrix; 4]) -> Splats {
+/// What the S-boxes have to add for P to make the difference of it; one map for each box.
+pub(crate) fn before_spread(difference: u64, maps: [Matrix; 4]) -> Splats {
     let octets = super::schedule::gathered(difference);
     let keys = maps.map(|map| splats(octets, map));
     std::array::from_fn(|at| keys[super::field::ORDER[at] - 1][at])

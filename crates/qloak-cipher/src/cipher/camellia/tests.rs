@@ -7,9 +7,15 @@ use serde::Deserialize;
 
 use super::*;
 use crate::backend::Block;
+use crate::backend::affine::{Affine, model::Model};
 use crate::backend::planes::Planes;
 #[cfg(target_arch = "x86_64")]
-use crate::backend::{aesni::AesNi, nibbles::Nibbles, vaes256::Vaes};
+use crate::backend::{
+    aesni::{AesNi, Ymm},
+    nibbles::Nibbles,
+    vaes256::Vaes,
+    vaes512::Zmm,
+};
 use crate::lanes::Blocks;
 
 /// The first S-box as RFC 3713, 2.4.1, prints it.
@@ -32,7 +38,6 @@ const FIRST_BOX: [u8; 256] = [
 #[derive(Deserialize)]
 struct File {
     vectors: Vec<Vector>,
-    iterated: Vec<Vector>,
 }
 
 #[derive(Deserialize)]
@@ -42,8 +47,6 @@ struct Vector {
     key: String,
     plaintext: String,
     ciphertext: String,
-    #[serde(default)]
-    times: usize,
 }
 
 fn files() -> impl Iterator<Item = File> {
@@ -80,7 +83,11 @@ enum Direction {
 
 /// Those that this CPU can do.
 fn ways() -> Vec<Way> {
-    let mut ways = vec![way::<Planes>("planes")];
+    let mut ways = vec![
+        way::<Planes>("planes"),
+        way::<Affine<Model<false>>>("a model of GFNI"),
+        way::<Affine<Model<true>>>("a model of GFNI and AVX-512"),
+    ];
     #[cfg(target_arch = "x86_64")]
     {
         let (avx2, aes) = (
@@ -92,6 +99,12 @@ fn ways() -> Vec<Way> {
         }
         if avx2 && is_x86_feature_detected!("vaes") {
             ways.push(way::<Nibbles<Vaes>>("VAES"));
+        }
+        if avx2 && is_x86_feature_detected!("gfni") {
+            ways.push(way::<Affine<Ymm>>("GFNI"));
+        }
+        if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("gfni") {
+            ways.push(way::<Affine<Zmm>>("GFNI and AVX-512"));
         }
     }
     ways
