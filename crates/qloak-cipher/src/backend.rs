@@ -97,11 +97,11 @@ pub(crate) mod aesni;
 pub(crate) mod affine;
 mod aws_lc;
 pub(crate) mod gates;
-pub(crate) mod part;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod gfni256;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod nibbles;
+pub(crate) mod part;
 pub(crate) mod planes;
 pub(crate) mod portable;
 mod soft;

@@ -5,10 +5,10 @@
 
 use std::arch::x86_64::*;
 
-use super::gates::Gates;
-use super::part;
 use super::Block;
+use super::gates::Gates;
 use super::nibbles::{LastRounds, Nibbles};
+use super::part;
 use crate::cipher::camellia::octets::Unpack;
 use crate::lanes::{Blocks, Clmul, Rounds, Words};
 

@@ -3,8 +3,8 @@
 
 use std::arch::x86_64::*;
 
-use super::aesni::{REVERSE, Xmm};
 use super::Block;
+use super::aesni::{REVERSE, Xmm};
 use super::affine::{Affine, Gfni};
 use crate::cipher::camellia::octets::Unpack;
 use crate::lanes::{Blocks, Clmul, Rounds, Words};
