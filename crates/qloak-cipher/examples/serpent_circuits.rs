@@ -1,10 +1,12 @@
-//! Finds the circuits of `src/cipher/serpent/sbox.rs` and prints them as they stand there.
+//! Finds circuits like those of `src/cipher/serpent/sbox.rs` and prints them as they stand there.
 //!
 //!     cargo run --release -p qloak-cipher --example serpent_circuits
 //!
 //! A circuit is a few helper gates, each of three inputs of the box, and one gate for each output.
 //! The search tries every set of helpers, three first and then four, and takes an output as soon as
-//! one gate makes it. The first circuit found is printed. It takes a minute or two on one core.
+//! one gate makes it. The first circuit found is printed, which need not be the one that stands there; for
+//! S6 it has a gate more, because a helper of the better one is made from another helper. It takes
+//! many minutes on one core.
 //!
 //! What makes it quick: a signal is a set, the pairs of input values that it tells apart. An output
 //! is one gate of `a`, `b` and `c` if and only if each pair that it tells apart is told apart by
