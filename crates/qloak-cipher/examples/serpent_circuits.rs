@@ -1,11 +1,12 @@
-//! Finds the circuits of `src/cipher/serpent/sbox.rs` and prints them as they stand there.
+//! Finds circuits like those of `src/cipher/serpent/sbox.rs` and prints them as they stand there.
 //!
 //!     cargo run --release -p qloak-cipher --example serpent_circuits
 //!
 //! A circuit is a few helper gates, each of three inputs of the box, and one gate for each output.
 //! The search tries every set of helpers, three first and then four, and takes an output as soon as
-//! one gate makes it. Of the circuits found it keeps the one that takes fewest gates of two inputs,
-//! for CPUs that have only those. It takes some minutes on one core.
+//! one gate makes it. The first circuit found is printed, which need not be the one that stands there; for
+//! S6 it has a gate more, because a helper of the better one is made from another helper. It takes
+//! many minutes on one core.
 //!
 //! What makes it quick: a signal is a set, the pairs of input values that it tells apart. An output
 //! is one gate of `a`, `b` and `c` if and only if each pair that it tells apart is told apart by
@@ -29,9 +30,6 @@ type Signal = u16;
 /// The inputs: bit `j` of each input value.
 const INPUTS: [Signal; 4] = [0xaaaa, 0xcccc, 0xf0f0, 0xff00];
 
-/// Circuits looked at for one box; the order of the search makes the choice repeatable.
-const CIRCUITS_MAX: usize = 2000;
-
 fn main() {
     for (inverse, name) in [(false, "forward"), (true, "inverse")] {
         println!("    {name}");
@@ -42,15 +40,11 @@ fn main() {
                     table[*output] = value;
                 }
             }
-            let mut search = Search::new(&table);
-            for helpers in 3..=4 {
-                search.extend(&Circuit::default(), 0, helpers);
-                if search.found > 0 {
-                    break;
-                }
-            }
-            let (_, circuit) = search.best.expect("four helpers are enough for each box");
-            print(number, &circuit, &search.outputs);
+            let search = Search::new(&table);
+            let circuit = (3..=4)
+                .find_map(|helpers| search.extend(&Circuit::default(), 0, helpers))
+                .expect("four helpers are enough for each box");
+            print(number, &circuit, search.outputs);
         }
     }
 }
@@ -111,14 +105,7 @@ struct Search {
     outputs: [(Signal, Pairs); 4],
     /// Every function of three inputs that is 0 at 0: a gate takes in a complement for nothing.
     helpers: Vec<(Signal, Pairs)>,
-    /// Gates of two inputs that a table takes.
-    costs: [usize; 256],
-    found: usize,
-    best: Option<(usize, Vec<Gate>)>,
 }
-
-/// A signal, its table and the numbers of its inputs.
-type Gate = (Signal, usize, [usize; 3]);
 
 impl Search {
     fn new(table: &[usize; 16]) -> Self {
@@ -128,31 +115,23 @@ impl Search {
             });
             (signal, told_apart(signal))
         });
-        let mut helpers: Vec<_> = [[0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 2, 3]]
-            .iter()
+        let mut helpers: Vec<_> = threes(INPUTS.len())
             .flat_map(|from| {
                 (2..256)
                     .step_by(2)
-                    .map(|table| gate(table, from.map(|at| INPUTS[at])))
+                    .map(move |table| gate(table, from.map(|at| INPUTS[at])))
             })
             .filter(|signal| !INPUTS.contains(signal))
             .map(|signal| (signal, told_apart(signal)))
             .collect();
         helpers.sort_by_key(|(signal, pairs)| (std::cmp::Reverse(pairs.count_ones()), *signal));
         helpers.dedup();
-        Self {
-            outputs,
-            helpers,
-            costs: costs(),
-            found: 0,
-            best: None,
-        }
+        Self { outputs, helpers }
     }
 
-    /// Adds `left` more helpers, from number `first` on, in every way.
-    fn extend(&mut self, circuit: &Circuit, first: usize, left: usize) {
-        for at in first..self.helpers.len() {
-            let helper = self.helpers[at];
+    /// Adds `left` more helpers, from number `first` on, in every way until all outputs are made.
+    fn extend(&self, circuit: &Circuit, first: usize, left: usize) -> Option<Circuit> {
+        for (at, helper) in self.helpers.iter().enumerate().skip(first) {
             let useful = (0..4).any(|output| {
                 circuit.misses(output) && circuit.makes(self.outputs[output].1, helper.1)
             });
@@ -160,19 +139,20 @@ impl Search {
                 continue;
             }
             let mut longer = circuit.clone();
-            longer.add(helper);
+            longer.add(*helper);
             if useful {
                 self.take_outputs(&mut longer);
             }
             if longer.missing == 0 {
-                self.keep(&longer);
-            } else if left > 1 {
-                self.extend(&longer, at + 1, left - 1);
+                return Some(longer);
             }
-            if self.found == CIRCUITS_MAX {
-                return;
+            if left > 1
+                && let Some(found) = self.extend(&longer, at + 1, left - 1)
+            {
+                return Some(found);
             }
         }
+        None
     }
 
     fn take_outputs(&self, circuit: &mut Circuit) {
@@ -184,38 +164,6 @@ impl Search {
             circuit.missing &= !(1 << output);
             circuit.add(self.outputs[output]);
         }
-    }
-
-    fn keep(&mut self, circuit: &Circuit) {
-        self.found += 1;
-        let gates: Vec<_> = (4..circuit.signals.len())
-            .map(|at| self.cheapest(&circuit.signals[..at], circuit.signals[at]))
-            .collect();
-        let cost = gates.iter().map(|(_, table, _)| self.costs[*table]).sum();
-        if self.best.as_ref().is_none_or(|(least, _)| cost < *least) {
-            self.best = Some((cost, gates));
-        }
-    }
-
-    /// The gate of three of these signals that makes `wanted` with the cheapest table.
-    fn cheapest(&self, signals: &[(Signal, Pairs)], wanted: (Signal, Pairs)) -> Gate {
-        let count = signals.len();
-        (0..count)
-            .flat_map(|a| (a + 1..count).flat_map(move |b| (b + 1..count).map(move |c| [a, b, c])))
-            .filter(|from| {
-                from.iter()
-                    .fold(wanted.1, |rest, at| rest & !signals[*at].1)
-                    == 0
-            })
-            .map(|from| {
-                (
-                    wanted.0,
-                    table_of(wanted.0, from.map(|at| signals[at].0)),
-                    from,
-                )
-            })
-            .min_by_key(|(_, table, _)| self.costs[*table])
-            .expect("only what one gate makes was added")
     }
 }
 
@@ -239,38 +187,23 @@ fn place(from: [Signal; 3], value: usize) -> usize {
         .fold(0, |sum, signal| sum << 1 | usize::from(signal >> value & 1))
 }
 
-/// For each table the fewest gates of two inputs in a tree that makes it.
-fn costs() -> [usize; 256] {
-    let mut costs = [usize::MAX / 4; 256];
-    for free in [0x00, 0xff, 0xf0, 0xcc, 0xaa] {
-        costs[free] = 0;
-    }
-    loop {
-        let before = costs;
-        for a in 0..256 {
-            for b in 0..256 {
-                for made in [a & b, a | b, a ^ b, !a & b] {
-                    costs[made & 0xff] = costs[made & 0xff].min(costs[a] + costs[b] + 1);
-                }
-            }
-        }
-        if costs == before {
-            return costs;
-        }
-    }
-}
-
-fn print(number: usize, circuit: &[Gate], outputs: &[(Signal, Pairs); 4]) {
+fn print(number: usize, circuit: &Circuit, outputs: [(Signal, Pairs); 4]) {
     println!("    {number}: v0 v1 v2 v3 {{");
-    for (at, (_, table, [a, b, c])) in (4..).zip(circuit) {
+    for (at, wanted) in circuit.signals.iter().enumerate().skip(INPUTS.len()) {
+        let before = &circuit.signals[..at];
+        let [a, b, c] = threes(at)
+            .find(|from| from.iter().fold(wanted.1, |rest, at| rest & !before[*at].1) == 0)
+            .expect("each signal but the inputs is one gate of those before");
+        let table = table_of(wanted.0, [a, b, c].map(|at| before[at].0));
         println!("        v{at} = {table:#04x} v{a} v{b} v{c};");
     }
-    let wire = |output: &(Signal, _)| {
-        4 + circuit
-            .iter()
-            .position(|(signal, ..)| *signal == output.0)
-            .expect("an output")
-    };
-    let [a, b, c, d] = outputs.each_ref().map(wire);
+    let wires = outputs.map(|output| circuit.signals.iter().position(|signal| *signal == output));
+    let [a, b, c, d] = wires.map(|wire| wire.expect("every output is made"));
     println!("    }} v{a} v{b} v{c} v{d};");
+}
+
+/// Any three of so many signals.
+fn threes(count: usize) -> impl Iterator<Item = [usize; 3]> {
+    (0..count)
+        .flat_map(move |a| (a + 1..count).flat_map(move |b| (b + 1..count).map(move |c| [a, b, c])))
 }

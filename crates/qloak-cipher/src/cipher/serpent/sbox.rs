@@ -3,7 +3,7 @@
 //! A line is a gate: its wire, its table, its inputs. Bit `4a + 2b + c` of the table is the gate's
 //! value, as for the instruction vpternlogd. Inputs of a circuit are `v0` (the least significant
 //! bit) to `v3`; its outputs stand after it in that order. `examples/serpent_circuits.rs` finds
-//! such circuits: 58 gates for all S-boxes, 60 for their inverses.
+//! circuits like these, which take 58 gates for all S-boxes and 60 for their inverses.
 //!
 //! A CPU with two-input gates alone builds each gate of up to four of its own, and the compiler
 //! finds what they share; circuits made for such a CPU saved 3 to 7 % of the instructions, too little for a
