@@ -32,9 +32,9 @@ type Tables = [[u8; 16]; 2];
 type LaneLayer = [Tables; 3];
 
 /// The tables around the inversion of S-box `NUMBER` on the way from a half to the other.
-struct Box<A, const NUMBER: usize, const FROM: usize>(PhantomData<A>);
+struct Sbox<A, const NUMBER: usize, const FROM: usize>(PhantomData<A>);
 
-impl<A: LastRounds, const NUMBER: usize, const FROM: usize> Box<A, NUMBER, FROM> {
+impl<A: LastRounds, const NUMBER: usize, const FROM: usize> Sbox<A, NUMBER, FROM> {
     const TO: Matrix = Nibbles::<A>::BASES[1 - FROM];
     /// What AES does behind the inversion on this way.
     const AES: (Matrix, u8) = match FROM {
@@ -156,10 +156,10 @@ impl<A: LastRounds> Octets for Nibbles<A> {
 
     fn round_key<const FROM: usize>(difference: u64) -> Splats {
         let maps = [
-            Box::<A, 1, FROM>::KEY,
-            Box::<A, 2, FROM>::KEY,
-            Box::<A, 3, FROM>::KEY,
-            Box::<A, 4, FROM>::KEY,
+            Sbox::<A, 1, FROM>::KEY,
+            Sbox::<A, 2, FROM>::KEY,
+            Sbox::<A, 3, FROM>::KEY,
+            Sbox::<A, 4, FROM>::KEY,
         ];
         octets::before_spread(difference, maps)
     }
@@ -167,14 +167,14 @@ impl<A: LastRounds> Octets for Nibbles<A> {
     #[inline(always)]
     fn round<const FROM: usize>(from: &Half<Self>, to: &mut Half<Self>, key: &Splats) {
         // The fourth boxes have the longest way and go first; then those that share their tables.
-        let d = Box::<A, 4, FROM>::of(from[3], key[3]);
-        let g = Box::<A, 4, FROM>::of(from[6], key[6]);
-        let a = Box::<A, 1, FROM>::of(from[0], key[0]);
-        let h = Box::<A, 1, FROM>::of(from[7], key[7]);
-        let b = Box::<A, 2, FROM>::of(from[1], key[1]);
-        let e = Box::<A, 2, FROM>::of(from[4], key[4]);
-        let c = Box::<A, 3, FROM>::of(from[2], key[2]);
-        let f = Box::<A, 3, FROM>::of(from[5], key[5]);
+        let d = Sbox::<A, 4, FROM>::of(from[3], key[3]);
+        let g = Sbox::<A, 4, FROM>::of(from[6], key[6]);
+        let a = Sbox::<A, 1, FROM>::of(from[0], key[0]);
+        let h = Sbox::<A, 1, FROM>::of(from[7], key[7]);
+        let b = Sbox::<A, 2, FROM>::of(from[1], key[1]);
+        let e = Sbox::<A, 2, FROM>::of(from[4], key[4]);
+        let c = Sbox::<A, 3, FROM>::of(from[2], key[2]);
+        let f = Sbox::<A, 3, FROM>::of(from[5], key[5]);
         let boxes = [a, b, c, d, e, f, g, h];
         octets::spread(boxes, to);
     }

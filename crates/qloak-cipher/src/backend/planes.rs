@@ -228,7 +228,9 @@ impl Octets for Planes {
 fn transpose(rows: &mut [u64; 32]) {
     let mut mask = 0x0000_ffff_0000_ffff;
     for step in [16, 8, 4, 2, 1] {
-        for row in (0..32).filter(|row| row & step == 0) {
+        for pair in 0..16 {
+            let below = pair & (step - 1);
+            let row = 2 * (pair - below) + below;
             let change = (rows[row] >> step ^ rows[row + step]) & mask;
             rows[row + step] ^= change;
             rows[row] ^= change << step;

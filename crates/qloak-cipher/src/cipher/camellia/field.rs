@@ -90,11 +90,11 @@ impl Matrix {
     /// The map as byte shuffles take it: where each low half of an octet goes, plus a constant, and
     /// where each high half goes.
     pub(crate) const fn nibbles(self, plus: u8) -> [[u8; 16]; 2] {
-        let low = self.each(0x0706_0504_0302_0100) ^ EACH * plus as u64;
+        let low = self.each(0x0706_0504_0302_0100) ^ (EACH * plus as u64);
         let high = self.each(0x7060_5040_3020_1000);
         [
-            row(low, low ^ EACH * (self.0 >> 24 & 0xff)),
-            row(high, high ^ EACH * (self.0 >> 56)),
+            row(low, low ^ (EACH * (self.0 >> 24 & 0xff))),
+            row(high, high ^ (EACH * (self.0 >> 56))),
         ]
     }
 }
@@ -111,8 +111,8 @@ pub(crate) const fn times(a: u64, b: u64) -> u64 {
     while bit > 0 {
         bit -= 1;
         let carry = product >> 7 & EACH;
-        product = (product ^ carry << 7) << 1 ^ carry * 0x1b;
-        product ^= (b >> bit & EACH) * 0xff & a;
+        product = ((product ^ (carry << 7)) << 1) ^ (carry * 0x1b);
+        product ^= ((b >> bit & EACH) * 0xff) & a;
     }
     product
 }
@@ -232,8 +232,8 @@ pub(crate) const fn rotations(number: usize) -> (Matrix, Matrix) {
 
 /// Eight octets through the first S-box.
 pub(crate) const fn first_box(octets: u64) -> u64 {
-    let inside = FRONT.each(octets ^ EACH * SINGULAR as u64);
-    BACK.each(invert(inside)) ^ EACH * PLUS as u64
+    let inside = FRONT.each(octets ^ (EACH * SINGULAR as u64));
+    BACK.each(invert(inside)) ^ (EACH * PLUS as u64)
 }
 
 /// What goes in front of the inversion of an S-box that reads octets in a basis.

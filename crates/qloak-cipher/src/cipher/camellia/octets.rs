@@ -104,7 +104,7 @@ pub(crate) trait Octets: Copy + Send + Sync + 'static {
 
     /// What [`round`](Self::round) takes to add a difference to the half that it writes.
     fn round_key<const FROM: usize>(difference: u64) -> Splats;
-    /// S-boxes and P of one half, and the difference, added to the other. What the S-boxes add in the
+    /// S-boxes and P of the half `FROM`, and the difference, added to the other. What the S-boxes add in the
     /// end is in the difference, and so they need not.
     fn round<const FROM: usize>(from: &Half<Self>, to: &mut Half<Self>, key: &Splats);
 
@@ -121,7 +121,7 @@ pub(crate) fn splats(word: u64, map: Matrix) -> Splats {
         .map(|octet| u32::from(octet) * 0x0101_0101)
 }
 
-/// P of what the S-boxes give, added to a half, with exclusive ors of two (as the specification draws it for 8-bit CPUs).
+/// P of what the S-boxes give, added to a half, with exclusive ors of two: four steps of four octets.
 #[inline(always)]
 pub(crate) fn spread<Y: Octets>(boxes: Half<Y>, to: &mut Half<Y>) {
     let [a, b, c, d, e, f, g, h] = boxes;

@@ -39,9 +39,9 @@ impl Subkeys {
     pub(crate) fn new(key: &[u8]) -> Option<Self> {
         let (first, rest) = key.split_first_chunk()?;
         let left = u128::from_be_bytes(*first);
-        let right = match *rest {
-            [] => 0,
-            [..] if rest.len() == 8 => {
+        let right = match rest.len() {
+            0 => 0,
+            8 => {
                 let half = u64::from_be_bytes(rest.try_into().ok()?);
                 u128::from(half) << 64 | u128::from(!half)
             }
