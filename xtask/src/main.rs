@@ -8,6 +8,7 @@ mod arm;
 mod bench;
 mod ci;
 mod demo;
+mod emulate;
 mod lab;
 mod limits;
 mod proc;
@@ -42,6 +43,8 @@ enum Command {
     Tidy(tidy::Arguments),
     /// Tests of the cipher for 64-bit Arm, under an emulator.
     Arm(arm::Arguments),
+    /// Tests on an emulated x86 CPU, with AVX-512 and without.
+    Emulate(emulate::Arguments),
     /// Measure.
     Bench(bench::Arguments),
     /// The demo's network to play with: up, status, shell, down.
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Command::Ci(arguments) => ci::run(&arguments),
         Command::Tidy(arguments) => tidy::run(&arguments),
         Command::Arm(arguments) => arm::run(&arguments),
+        Command::Emulate(arguments) => emulate::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Setup(arguments) => setup::run(&arguments),

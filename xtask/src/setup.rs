@@ -38,10 +38,16 @@ pub(crate) enum Need {
     ArmLibraries,
     /// `qemu-aarch64`.
     ArmEmulator,
+    /// `g++`.
+    Cxx,
+    /// `make`.
+    Make,
+    /// `xorriso`.
+    Xorriso,
 }
 
 impl Need {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 11] = [
         Self::Iproute2,
         Self::Ping,
         Self::Ethtool,
@@ -50,6 +56,9 @@ impl Need {
         Self::ArmCompiler,
         Self::ArmLibraries,
         Self::ArmEmulator,
+        Self::Cxx,
+        Self::Make,
+        Self::Xorriso,
     ];
 
     fn package(self) -> &'static str {
@@ -62,6 +71,9 @@ impl Need {
             Self::ArmCompiler => "gcc-aarch64-linux-gnu",
             Self::ArmLibraries => "libc6-dev-arm64-cross",
             Self::ArmEmulator => "qemu-user",
+            Self::Cxx => "g++",
+            Self::Make => "make",
+            Self::Xorriso => "xorriso",
         }
     }
 
@@ -75,6 +87,8 @@ impl Need {
             Self::ArmCompiler => "compiling and linking for 64-bit Arm",
             Self::ArmLibraries => "the C library of programs for 64-bit Arm",
             Self::ArmEmulator => "running them here",
+            Self::Cxx | Self::Make => "building the emulator of CPUs that this machine is not",
+            Self::Xorriso => "the disc that the emulated machine boots",
         }
     }
 
@@ -88,6 +102,9 @@ impl Need {
             Self::ArmCompiler => tree::program("aarch64-linux-gnu-gcc").is_some(),
             Self::ArmLibraries => Path::new("/usr/aarch64-linux-gnu/lib/libc.so.6").is_file(),
             Self::ArmEmulator => tree::program("qemu-aarch64").is_some(),
+            Self::Cxx => tree::program("g++").is_some(),
+            Self::Make => tree::program("make").is_some(),
+            Self::Xorriso => tree::program("xorriso").is_some(),
             Self::PeerPython => {
                 venv_is_current()
                     || Command::new("python3")
