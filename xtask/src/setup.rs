@@ -44,6 +44,14 @@ pub(crate) enum Need {
     Make,
     /// `xorriso`.
     Xorriso,
+    /// A library that the cipher benchmark loads as a peer. Not among those that everybody gets: it
+    /// alone needs them.
+    Peer {
+        /// The Debian package.
+        package: &'static str,
+        /// The file that it brings.
+        file: &'static str,
+    },
 }
 
 impl Need {
@@ -74,6 +82,7 @@ impl Need {
             Self::Cxx => "g++",
             Self::Make => "make",
             Self::Xorriso => "xorriso",
+            Self::Peer { package, .. } => package,
         }
     }
 
@@ -89,6 +98,7 @@ impl Need {
             Self::ArmEmulator => "running them here",
             Self::Cxx | Self::Make => "building the emulator of CPUs that this machine is not",
             Self::Xorriso => "the disc that the emulated machine boots",
+            Self::Peer { .. } => "a peer of the cipher benchmark",
         }
     }
 
@@ -105,6 +115,7 @@ impl Need {
             Self::Cxx => tree::program("g++").is_some(),
             Self::Make => tree::program("make").is_some(),
             Self::Xorriso => tree::program("xorriso").is_some(),
+            Self::Peer { file, .. } => tree::has_library(file),
             Self::PeerPython => {
                 venv_is_current()
                     || Command::new("python3")
