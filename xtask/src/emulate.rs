@@ -61,6 +61,20 @@ pub(crate) struct Arguments {
     pub(crate) tests: Vec<String>,
 }
 
+impl Default for Arguments {
+    /// What other commands want: the cipher on the highest level, and few words.
+    fn default() -> Self {
+        Self {
+            package: "qloak-cipher".to_owned(),
+            levels: vec![Cpu::Vaes512],
+            minutes: EMULATION_MINUTES_MAX,
+            quiet: true,
+            keep_going: false,
+            tests: Vec::new(),
+        }
+    }
+}
+
 /// `cargo xtask emulate`.
 pub(crate) fn run(arguments: &Arguments) -> Done {
     let mut steps = Steps::new(arguments.keep_going);

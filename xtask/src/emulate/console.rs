@@ -89,6 +89,9 @@ impl Console {
                 self.ended
             ));
         }
+        if self.passed_tests == 0 {
+            return Err("no test ran; does the filter behind `--` fit one?".into());
+        }
         Ok(self.passed_tests)
     }
 
@@ -169,6 +172,14 @@ mod tests {
         assert!(read(&[CPU, RUN, DONE]).verdict(Cpu::Aesni, 2).is_err());
         assert!(read(&[CPU]).verdict(Cpu::Aesni, 1).is_err());
         assert!(read(&["SeaBIOS\n"]).verdict(Cpu::Aesni, 1).is_err());
+    }
+
+    #[test]
+    fn a_run_of_no_test_fails() {
+        let none = "@qloak begin vectors\ntest result: ok. 0 passed; 0 failed\n@qloak end 0\n";
+        let console = read(&[CPU, none, DONE]);
+        let why = console.verdict(Cpu::Aesni, 1).expect_err("nothing ran");
+        assert!(why.contains("no test ran"), "{why}");
     }
 
     #[test]

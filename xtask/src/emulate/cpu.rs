@@ -29,11 +29,11 @@ impl Cpu {
         }
     }
 
-    /// Bochs's words for it. Not its Ice Lake: a kernel of Debian hangs early on that model, and on a
+    /// Bochs's words for it. Each one has RDRAND, without which the guest waits for randomness. Not its Ice Lake: a kernel of Debian hangs early on that model, and on a
     /// Cannon Lake with the same instructions it does not.
     pub(super) fn model(self) -> &'static str {
         match self {
-            Self::Soft => "model=corei5_lynnfield_750",
+            Self::Soft => "model=corei5_lynnfield_750, add_features=\"rdrand\"",
             Self::Aesni => "model=corei7_haswell_4770",
             Self::Gfni256 => {
                 "model=corei3_cnl, add_features=\"vaes_vpclmulqdq gfni\", exclude_features=\"avx512 \
@@ -49,7 +49,7 @@ impl Cpu {
     /// What the kernel must find, in its words.
     pub(super) fn has(self) -> &'static [&'static str] {
         match self {
-            Self::Soft => &["sse2"],
+            Self::Soft => &["sse2", "rdrand"],
             Self::Aesni => &["aes", "pclmulqdq", "avx2"],
             Self::Gfni256 => &["aes", "pclmulqdq", "avx2", "gfni", "vaes", "vpclmulqdq"],
             Self::Vaes512 => &[
