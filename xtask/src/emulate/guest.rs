@@ -90,7 +90,8 @@ impl<'a> Guest<'a> {
                 inside(program),
             );
         }
-        text += &format!("echo \"{MARK}done $(b cat /proc/uptime)\"\nb poweroff -f\n");
+        // Power goes off without waiting for the serial line, which has some of the text still before it.
+        text += &format!("echo \"{MARK}done $(b cat /proc/uptime)\"\nb sleep 10\nb poweroff -f\n");
         text
     }
 }
