@@ -33,6 +33,9 @@ pub(crate) const WINDOWS_MIN: usize = 5;
 /// After this long a figure has had its time, if it has its least windows.
 pub(crate) const FIGURE_NS_MAX: f64 = 60e6;
 
+/// Work that takes longer is timed by the thread's own time, whose look costs some hundred nanoseconds.
+pub(crate) const LONG_NS_MIN: f64 = 100_000.0;
+
 /// Additions of one look at the clock: some ten microseconds.
 pub(crate) const CHAIN_ADDITIONS: u64 = 40_000;
 

@@ -187,3 +187,36 @@ mod loops {
     twelve!(logic_256, "vpand", "ymm", "");
     twelve!(logic_512, "vpternlogd", "zmm", ", 0x96");
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_cpu_has_is_measured_and_nothing_else() {
+        let watch = Stopwatch::new().expect("the clock of an x86 CPU can be told");
+        let units = Units::measure(&watch);
+        assert_eq!(units.is_some(), std::arch::is_x86_feature_detected!("avx2"));
+        if let Some(units) = units {
+            let has_aes = std::arch::is_x86_feature_detected!("aes");
+            assert_eq!(units.aes_rounds > 0.0, has_aes);
+            assert!(units.logic > 0.0);
+        }
+    }
+
+    #[test]
+    fn the_better_look_counts() {
+        let one = Units {
+            aes_rounds: 2.0,
+            logic: 4.0,
+            ..Units::default()
+        };
+        let other = Units {
+            aes_rounds: 4.0,
+            logic: 3.0,
+            ..Units::default()
+        };
+        let better = one.better_of(other);
+        assert_eq!((better.aes_rounds, better.logic), (4.0, 4.0));
+    }
+}
