@@ -88,6 +88,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
     bench.set_limits();
     bench.look_at_spread();
     about.units = bench.units;
+    about.clock_ghz = bench.watch.clock_ghz();
     for (what, suites) in &bench.same {
         let suites = suites.join(", ");
         about.notes.push(format!("{what}, measured once: {suites}"));

@@ -17,6 +17,7 @@ use crate::{
 pub(crate) struct Stopwatch {
     counter: Option<Counter>,
     clock_ghz: f64,
+    clock_ghz_best: f64,
     own_ticks: f64,
 }
 
@@ -33,6 +34,7 @@ impl Stopwatch {
         let mut watch = Self {
             counter: Counter::open(),
             clock_ghz: 0.0,
+            clock_ghz_best: 0.0,
             own_ticks: 0.0,
         };
         watch.find_clock();
@@ -56,6 +58,7 @@ impl Stopwatch {
         if instructions::chain(CHAIN_ADDITIONS).is_some() {
             let ns = start.elapsed().as_nanos() as f64;
             self.clock_ghz = self.clock_ghz.max(CHAIN_ADDITIONS as f64 / ns);
+            self.clock_ghz_best = self.clock_ghz_best.max(self.clock_ghz);
         }
     }
 
@@ -69,6 +72,14 @@ impl Stopwatch {
         match self.counter {
             Some(_) => ticks,
             None => ticks * self.clock_ghz,
+        }
+    }
+
+    /// Ticks as cycles of the fastest clock of the whole run: never fewer than there were.
+    pub(crate) fn cycles_at_most(&self, ticks: f64) -> f64 {
+        match self.counter {
+            Some(_) => ticks,
+            None => ticks * self.clock_ghz_best,
         }
     }
 
