@@ -4,9 +4,11 @@
 //! do each thing. One file holds one command. Nothing of the product is imported: the product is
 //! built and driven from outside, as a user would. Exit status: 0 done, 1 failed, 2 wrong usage.
 
+mod arm;
 mod bench;
 mod ci;
 mod demo;
+mod emulate;
 mod lab;
 mod limits;
 mod proc;
@@ -39,6 +41,10 @@ enum Command {
     Ci(ci::Arguments),
     /// Check the rules of the house: imports, words, stories, unsafe, sizes.
     Tidy(tidy::Arguments),
+    /// Tests of the cipher for 64-bit Arm, under an emulator.
+    Arm(arm::Arguments),
+    /// Tests on an emulated x86 CPU, with AVX-512 and without.
+    Emulate(emulate::Arguments),
     /// Measure.
     Bench(bench::Arguments),
     /// The demo's network to play with: up, status, shell, down.
@@ -56,6 +62,8 @@ fn main() -> ExitCode {
         Command::Test(arguments) => test::run(&arguments),
         Command::Ci(arguments) => ci::run(&arguments),
         Command::Tidy(arguments) => tidy::run(&arguments),
+        Command::Arm(arguments) => arm::run(&arguments),
+        Command::Emulate(arguments) => emulate::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Setup(arguments) => setup::run(&arguments),

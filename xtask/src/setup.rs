@@ -3,7 +3,7 @@
 //! The others call it with only what they need themselves. Where it may not install (no root, no
 //! apt-get) it says what is missing and the command that would bring it. Quick when all is there.
 
-use std::{fs, process::Command};
+use std::{fs, path::Path, process::Command};
 
 use crate::{
     limits::STEP_TIME_MAX,
@@ -32,15 +32,41 @@ pub(crate) enum Need {
     Tshark,
     /// The peer test's python with scapy.
     PeerPython,
+    /// The C compiler for Arm.
+    ArmCompiler,
+    /// The C library for Arm.
+    ArmLibraries,
+    /// `qemu-aarch64`.
+    ArmEmulator,
+    /// `g++`.
+    Cxx,
+    /// `make`.
+    Make,
+    /// `xorriso`.
+    Xorriso,
+    /// A library that the cipher benchmark loads as a peer. Not among those that everybody gets: it
+    /// alone needs them.
+    Peer {
+        /// The Debian package.
+        package: &'static str,
+        /// The file that it brings.
+        file: &'static str,
+    },
 }
 
 impl Need {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 11] = [
         Self::Iproute2,
         Self::Ping,
         Self::Ethtool,
         Self::Tshark,
         Self::PeerPython,
+        Self::ArmCompiler,
+        Self::ArmLibraries,
+        Self::ArmEmulator,
+        Self::Cxx,
+        Self::Make,
+        Self::Xorriso,
     ];
 
     fn package(self) -> &'static str {
@@ -50,6 +76,13 @@ impl Need {
             Self::Ethtool => "ethtool",
             Self::Tshark => "tshark",
             Self::PeerPython => "python3-venv",
+            Self::ArmCompiler => "gcc-aarch64-linux-gnu",
+            Self::ArmLibraries => "libc6-dev-arm64-cross",
+            Self::ArmEmulator => "qemu-user",
+            Self::Cxx => "g++",
+            Self::Make => "make",
+            Self::Xorriso => "xorriso",
+            Self::Peer { package, .. } => package,
         }
     }
 
@@ -60,6 +93,12 @@ impl Need {
             Self::Ethtool => "turning offloads of the lab's line off",
             Self::Tshark => "an outside view of the line: is it MACsec?",
             Self::PeerPython => "scapy, the foreign MACsec station of the peer test",
+            Self::ArmCompiler => "compiling and linking for 64-bit Arm",
+            Self::ArmLibraries => "the C library of programs for 64-bit Arm",
+            Self::ArmEmulator => "running them here",
+            Self::Cxx | Self::Make => "building the emulator of CPUs that this machine is not",
+            Self::Xorriso => "the disc that the emulated machine boots",
+            Self::Peer { .. } => "a peer of the cipher benchmark",
         }
     }
 
@@ -70,6 +109,13 @@ impl Need {
             Self::Ping => tree::program("ping").is_some(),
             Self::Ethtool => tree::program("ethtool").is_some(),
             Self::Tshark => tree::program("tshark").is_some(),
+            Self::ArmCompiler => tree::program("aarch64-linux-gnu-gcc").is_some(),
+            Self::ArmLibraries => Path::new("/usr/aarch64-linux-gnu/lib/libc.so.6").is_file(),
+            Self::ArmEmulator => tree::program("qemu-aarch64").is_some(),
+            Self::Cxx => tree::program("g++").is_some(),
+            Self::Make => tree::program("make").is_some(),
+            Self::Xorriso => tree::program("xorriso").is_some(),
+            Self::Peer { file, .. } => tree::has_library(file),
             Self::PeerPython => {
                 venv_is_current()
                     || Command::new("python3")
@@ -87,7 +133,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         for need in Need::ALL {
             let here = need.program_is_here() && (need != Need::PeerPython || venv_is_current());
             let word = if here { "here   " } else { "missing" };
-            ui::line(format_args!("{word} {:<13} {}", need.package(), need.why()));
+            ui::line(format_args!("{word} {:<21} {}", need.package(), need.why()));
         }
         return Ok(());
     }
@@ -117,7 +163,7 @@ fn install(missing: &[Need]) -> Done {
     let packages = packages.join(" ");
     let reasons: Vec<String> = missing
         .iter()
-        .map(|need| format!("  {:<13} {}", need.package(), need.why()))
+        .map(|need| format!("  {:<21} {}", need.package(), need.why()))
         .collect();
     let reasons = reasons.join("\n");
     let by_hand = format!("apt-get install --no-install-recommends {packages}");

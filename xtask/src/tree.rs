@@ -46,6 +46,18 @@ pub(crate) fn program(name: &str) -> Option<PathBuf> {
         .find(|candidate| candidate.is_file())
 }
 
+/// Whether a shared library lies where Debian keeps them.
+pub(crate) fn has_library(file: &str) -> bool {
+    let folders = ["/usr/lib", "/lib", "/usr/local/lib"].map(PathBuf::from);
+    let machines = folders
+        .iter()
+        .filter_map(|folder| fs::read_dir(folder).ok());
+    let machines = machines.flatten().flatten().map(|entry| entry.path());
+    machines
+        .chain(folders.iter().cloned())
+        .any(|folder| folder.join(file).is_file())
+}
+
 /// Whether this process may make namespaces and raw sockets.
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()

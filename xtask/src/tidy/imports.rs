@@ -136,6 +136,7 @@ fn short(name: &str) -> &str {
 fn manifest(name: &str) -> String {
     match name {
         "xtask" => "xtask/Cargo.toml".into(),
+        "bench" => "bench/cipher/Cargo.toml".into(),
         "qloak" => "crates/qloak/Cargo.toml".into(),
         name => format!("crates/qloak-{name}/Cargo.toml"),
     }
