@@ -26,7 +26,7 @@ use crate::bulk::{Cipher, gather::Gather};
 use crate::cipher::{aes::Aes, camellia::Camellia, camellia::octets::Octets, serpent::Serpent};
 use crate::ghash::Powers;
 use crate::hazmat::{Ctr, Plain, RawBlock, Xor};
-use crate::lanes::{Clmul, Rounds, Words};
+use crate::lanes::{Blocks, Clmul, Rounds, Words};
 use crate::level::Level;
 use crate::mode::{Gcm, Modal, Ocb};
 use crate::suite::{Mode, Suite};
@@ -70,6 +70,7 @@ macro_rules! backend {
 
             #[inline]
             fn run<K: crate::backend::Kernel<Self>>(self, kernel: K) -> K::Output {
+                #[inline(never)]
                 #[target_feature(enable = $features)]
                 fn with_features<K: crate::backend::Kernel<$name>>(
                     backend: $name,
@@ -128,7 +129,7 @@ pub(crate) trait Schedule: Send + Sync {
 /// A way to run ciphers on this machine. The value proves that the machine can.
 pub(crate) trait Backend: Copy + Send + Sync + 'static {
     /// Registers for ciphers of many lanes.
-    type Lanes: Words;
+    type Lanes: Blocks;
     /// What GCM's hash key looks like here.
     type Ghash: Ghash<Self>;
 
@@ -137,7 +138,7 @@ pub(crate) trait Backend: Copy + Send + Sync + 'static {
 }
 
 /// A backend that runs every cipher on registers of its own.
-pub(crate) trait Registers: Backend<Ghash = Powers<Self::Aes>> {
+pub(crate) trait Registers: Backend<Ghash = Powers<Self::Aes>, Lanes: Words> {
     /// Registers for AES and GHASH.
     type Aes: Rounds + Clmul;
     /// Registers for Camellia.
@@ -295,7 +296,7 @@ pub(crate) fn schedule(
     }
     // SAFETY: the level is this CPU's or one below, and each stands for the features of its backend.
     #[allow(unsafe_code)]
-    let schedule = match level {
+    let schedule: Option<Box<dyn Schedule>> = match level {
         #[cfg(target_arch = "x86_64")]
         Level::Vaes512 => on(unsafe { vaes512::Vaes512::assume() }, suite, key),
         #[cfg(target_arch = "x86_64")]

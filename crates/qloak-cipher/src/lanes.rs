@@ -7,7 +7,7 @@
 //!   Blocks      a register holds COUNT whole blocks, in the order of memory
 //!     + Rounds  the AES instructions
 //!     + Clmul   carry-less multiplication, for GHASH
-//!     + Words   32-bit words, for Serpent, bit-sliced over many blocks
+//!     + Words   32-bit words, for Serpent, bit-sliced over many blocks; with Logic on their bits
 //!   Octets      a register holds one octet of each of many blocks, for Camellia
 //! ```
 //!
@@ -94,16 +94,20 @@ pub(crate) trait Clmul: Blocks {
     fn fold_one(self) -> Self::One;
 }
 
+/// Logic on bits, of which a register or a number holds many.
+pub(crate) trait Logic: Copy {
+    /// Any function of three bits: bit `4a + 2b + c` of `TABLE` is its value.
+    fn lut<const TABLE: i32>(a: Self, b: Self, c: Self) -> Self;
+}
+
 /// 32-bit words in a register, `4 * COUNT` of them, little-endian. The word operations of Serpent.
-pub(crate) trait Words: Blocks {
+pub(crate) trait Words: Blocks + Logic {
     /// Groups of four registers that Serpent keeps in work together, 1, 2 or 4: enough to hide the
     /// latency of the gates, few enough that the registers hold them.
     const GROUPS: usize;
 
     /// The word in every place.
     fn splat_word(word: u32) -> Self;
-    /// Any function of three bits, bit by bit: bit `4a + 2b + c` of `TABLE` is its value.
-    fn lut<const TABLE: i32>(a: Self, b: Self, c: Self) -> Self;
     /// Each word rotated to the left.
     fn rotate_left<const BITS: i32>(self) -> Self;
     /// Each word shifted to the left.

@@ -6,11 +6,11 @@
 use std::arch::x86_64::*;
 
 use super::Block;
-use super::gates::Gates;
+use super::gates;
 use super::nibbles::{LastRounds, Nibbles};
 use super::part;
 use crate::cipher::camellia::octets::Unpack;
-use crate::lanes::{Blocks, Clmul, Rounds, Words};
+use crate::lanes::{Blocks, Clmul, Logic, Rounds, Words};
 
 backend!(
     /// AES-NI, PCLMULQDQ and AVX2, with the bit instructions that came before it.
@@ -262,7 +262,17 @@ impl Blocks for Ymm {
     }
 }
 
-impl Gates for Ymm {
+impl gates::Gates for Ymm {
+    #[inline(always)]
+    fn zero() -> Self {
+        <Self as Blocks>::zero()
+    }
+
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        Blocks::xor(self, other)
+    }
+
     #[inline(always)]
     fn ones() -> Self {
         simd!(Self(_mm256_set1_epi32(-1)))
@@ -284,17 +294,19 @@ impl Gates for Ymm {
     }
 }
 
+impl Logic for Ymm {
+    #[inline(always)]
+    fn lut<const TABLE: i32>(a: Self, b: Self, c: Self) -> Self {
+        gates::lut::<TABLE, Self>(a, b, c)
+    }
+}
+
 impl Words for Ymm {
     const GROUPS: usize = 2;
 
     #[inline(always)]
     fn splat_word(word: u32) -> Self {
         simd!(Self(_mm256_set1_epi32(word.cast_signed())))
-    }
-
-    #[inline(always)]
-    fn lut<const TABLE: i32>(a: Self, b: Self, c: Self) -> Self {
-        super::gates::lut::<TABLE, Self>(a, b, c)
     }
 
     #[inline(always)]

@@ -3,18 +3,55 @@
 //! One input selects between two functions of the others: `f0 ^ (a & (f0 ^ f1))`, or less. Which one
 //! is chosen while compiling, so that the gates are few.
 
-use crate::lanes::Blocks;
+use crate::lanes::Logic;
 
 /// What two-input logic a register has.
-pub(crate) trait Gates: Blocks {
+pub(crate) trait Gates: Copy {
+    /// All zeros.
+    fn zero() -> Self;
     /// All ones.
     fn ones() -> Self;
+    /// One of both.
+    fn xor(self, other: Self) -> Self;
     /// Both.
     fn and(self, other: Self) -> Self;
     /// Either.
     fn or(self, other: Self) -> Self;
     /// The other without this: `!self & other`.
     fn and_not(self, other: Self) -> Self;
+}
+
+impl Gates for u32 {
+    fn zero() -> Self {
+        0
+    }
+
+    fn ones() -> Self {
+        u32::MAX
+    }
+
+    fn xor(self, other: Self) -> Self {
+        self ^ other
+    }
+
+    fn and(self, other: Self) -> Self {
+        self & other
+    }
+
+    fn or(self, other: Self) -> Self {
+        self | other
+    }
+
+    fn and_not(self, other: Self) -> Self {
+        !self & other
+    }
+}
+
+/// One number is the register of a key schedule.
+impl Logic for u32 {
+    fn lut<const TABLE: i32>(a: Self, b: Self, c: Self) -> Self {
+        lut::<TABLE, Self>(a, b, c)
+    }
 }
 
 /// The function of three bits whose value is bit `4a + 2b + c` of `TABLE`. It is a constant, so only
@@ -120,15 +157,12 @@ fn of_two<V: Gates>(table: i32, b: V, c: V) -> V {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::portable::Portable;
-    use crate::lanes::Words;
-
     /// Bit `i` of an input is its value in the index `i`, so the output is the table itself.
     #[test]
     fn every_table_of_three_bits_holds() {
-        let [a, b, c] = [0xf0, 0xcc, 0xaa].map(Portable::splat_word);
+        let [a, b, c] = [0xf0_u32, 0xcc, 0xaa];
         for table in 0..=0xff {
-            let word = of_three(split(table), a, b, c).0[0];
+            let word = of_three(split(table), a, b, c);
             assert_eq!(word & 0xff, table.cast_unsigned(), "{table:#04x}");
         }
     }

@@ -100,7 +100,7 @@ impl Planes {
     }
 
     /// S-box `NUMBER`, but for what it adds in the end.
-    #[inline(always)]
+    #[inline(never)]
     fn substituted<const NUMBER: usize>(self) -> Self {
         let octets = match NUMBER {
             4 => self.mapped(const { field::in_front(4, BASE) }),
@@ -119,7 +119,7 @@ impl Octets for Planes {
     const BASES: [Matrix; 2] = [BASE; 2];
     const SINGULAR: [u8; 2] = [field::SINGULAR; 2];
 
-    #[inline(always)]
+    #[inline(never)]
     fn slice(stripe: &[Portable; STRIPE]) -> [Half<Self>; 2] {
         let mut halves = [[Self([0; 8]); 8]; 2];
         for word in 0..4 {
@@ -137,7 +137,7 @@ impl Octets for Planes {
         halves
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn unslice(halves: [Half<Self>; 2]) -> [Portable; STRIPE] {
         let mut stripe = [Portable([0; 16]); STRIPE];
         for word in 0..4 {
@@ -178,7 +178,7 @@ impl Octets for Planes {
         octets::before_spread(difference, [BASE; 4])
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn round<const FROM: usize>(from: &Half<Self>, to: &mut Half<Self>, key: &Splats) {
         let mut boxes = [
             from[0].substituted::<1>(),
@@ -205,7 +205,7 @@ impl Octets for Planes {
         ]
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn pass<const HALF: usize>(half: &mut Half<Self>, [across, back]: &Self::Layer) {
         for octet in half.iter_mut() {
             *octet = octet.mapped(BASE_INVERSE);

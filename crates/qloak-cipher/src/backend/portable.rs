@@ -1,8 +1,7 @@
 //! A register of four blocks in plain Rust, which the compiler spreads over whatever the target has.
 
 use super::Block;
-use super::gates::{self, Gates};
-use crate::lanes::{Blocks, Words};
+use crate::lanes::Blocks;
 
 /// Four blocks as sixteen little-endian words.
 #[derive(Clone, Copy)]
@@ -10,11 +9,6 @@ use crate::lanes::{Blocks, Words};
 pub(crate) struct Portable(pub(crate) [u32; 16]);
 
 impl Portable {
-    #[inline(always)]
-    fn map(self, word: impl Fn(u32) -> u32) -> Self {
-        Self(self.0.map(word))
-    }
-
     #[inline(always)]
     fn zip(self, other: Self, word: impl Fn(u32, u32) -> u32) -> Self {
         Self(std::array::from_fn(|at| word(self.0[at], other.0[at])))
@@ -99,56 +93,5 @@ impl Blocks for Portable {
             .iter()
             .fold(0, |sum, block| sum ^ u128::from_ne_bytes(*block));
         sum.to_ne_bytes()
-    }
-}
-
-impl Gates for Portable {
-    #[inline(always)]
-    fn ones() -> Self {
-        Self([u32::MAX; 16])
-    }
-
-    #[inline(always)]
-    fn and(self, other: Self) -> Self {
-        self.zip(other, |a, b| a & b)
-    }
-
-    #[inline(always)]
-    fn or(self, other: Self) -> Self {
-        self.zip(other, |a, b| a | b)
-    }
-
-    #[inline(always)]
-    fn and_not(self, other: Self) -> Self {
-        self.zip(other, |a, b| !a & b)
-    }
-}
-
-impl Words for Portable {
-    const GROUPS: usize = 1;
-
-    #[inline(always)]
-    fn splat_word(word: u32) -> Self {
-        Self([word; 16])
-    }
-
-    #[inline(always)]
-    fn lut<const TABLE: i32>(a: Self, b: Self, c: Self) -> Self {
-        gates::lut::<TABLE, Self>(a, b, c)
-    }
-
-    #[inline(always)]
-    fn rotate_left<const BITS: i32>(self) -> Self {
-        self.map(|word| word.rotate_left(BITS.cast_unsigned()))
-    }
-
-    #[inline(always)]
-    fn shift_left<const BITS: i32>(self) -> Self {
-        self.map(|word| word << BITS)
-    }
-
-    #[inline(always)]
-    fn transpose(rows: [Self; 4]) -> [Self; 4] {
-        std::array::from_fn(|row| Self(std::array::from_fn(|at| rows[at % 4].0[at - at % 4 + row])))
     }
 }

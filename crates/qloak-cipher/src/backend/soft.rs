@@ -1,7 +1,8 @@
 //! The portable backend: plain Rust, in constant time, on any CPU.
 //!
-//! Every suite runs here, so it is what every other backend is held against. AES and GHASH are
-//! RustCrypto's, which find AES instructions by themselves; Serpent and Camellia are ours.
+//! Every suite runs here, so it is what every other backend is held against. AES, Serpent and
+//! GHASH are RustCrypto's; its AES and GHASH find instructions for them by themselves. Its Camellia looks
+//! octets up in tables, which a neighbour on the core may observe, so that Camellia is ours.
 
 use aes::cipher::{
     Array, BlockCipherDecrypt, BlockCipherEncrypt, BlockSizeUser, KeyInit, consts::U16,
@@ -9,12 +10,13 @@ use aes::cipher::{
 use aes::{Aes128, Aes192, Aes256};
 use chacha20poly1305::ChaCha20Poly1305;
 use ghash::{GHash, universal_hash::UniversalHash};
+use serpent::Serpent;
 
 use super::planes::Planes;
 use super::portable::Portable;
 use super::{Backend, Block, FromKey, Ghash, Kernel, Schedule, keyed, prepare, without_cipher};
 use crate::bulk::gather::Gather;
-use crate::cipher::{camellia::Camellia, serpent::Serpent};
+use crate::cipher::camellia::Camellia;
 use crate::lanes::{Blocks, LaneCipher, STRIPE};
 use crate::suite::{Mode, Suite};
 
@@ -31,6 +33,7 @@ impl Backend for Soft {
     type Lanes = Portable;
     type Ghash = SoftGhash;
 
+    #[inline(never)]
     fn run<K: Kernel<Self>>(self, kernel: K) -> K::Output {
         kernel.run(self)
     }
@@ -47,7 +50,7 @@ pub(super) fn schedule(suite: &Suite, key: &[u8]) -> Option<Box<dyn Schedule>> {
             prepare::<Gather<Camellia<Planes>>, _>(Soft, suite.mode, key)
         }
         "Serpent-128" | "Serpent-192" | "Serpent-256" => {
-            prepare::<Gather<Serpent>, _>(Soft, suite.mode, key)
+            prepare::<Gather<Crypto<Serpent>>, _>(Soft, suite.mode, key)
         }
         _ if suite.mode == Mode::Poly1305 => {
             let key = ChaCha20Poly1305::new_from_slice(key).ok()?;

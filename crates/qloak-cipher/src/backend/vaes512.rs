@@ -7,7 +7,7 @@ use super::Block;
 use super::aesni::{REVERSE, Xmm};
 use super::affine::{Affine, Gfni};
 use crate::cipher::camellia::octets::Unpack;
-use crate::lanes::{Blocks, Clmul, Rounds, Words};
+use crate::lanes::{Blocks, Clmul, Logic, Rounds, Words};
 
 backend!(
     /// All that this file's registers need.
@@ -193,17 +193,19 @@ impl Clmul for Zmm {
     }
 }
 
+impl Logic for Zmm {
+    #[inline(always)]
+    fn lut<const TABLE: i32>(a: Self, b: Self, c: Self) -> Self {
+        simd!(Self(_mm512_ternarylogic_epi32::<TABLE>(a.0, b.0, c.0)))
+    }
+}
+
 impl Words for Zmm {
     const GROUPS: usize = 4;
 
     #[inline(always)]
     fn splat_word(word: u32) -> Self {
         simd!(Self(_mm512_set1_epi32(word.cast_signed())))
-    }
-
-    #[inline(always)]
-    fn lut<const TABLE: i32>(a: Self, b: Self, c: Self) -> Self {
-        simd!(Self(_mm512_ternarylogic_epi32::<TABLE>(a.0, b.0, c.0)))
     }
 
     #[inline(always)]

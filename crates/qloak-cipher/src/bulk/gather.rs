@@ -14,7 +14,7 @@
 
 use super::{Cipher, counter_block, counters};
 use crate::aead::Job;
-use crate::backend::{Backend, Block, FromKey};
+use crate::backend::{Backend, Block, FromKey, Kernel};
 use crate::lanes::{Blocks, LaneCipher, STRIPE};
 use crate::limits::FRAMES_AT_ONCE;
 use crate::mode::Offsets;
@@ -92,19 +92,82 @@ impl Walk {
     }
 }
 
+/// One stripe through the cipher: a kernel of its own, so that its long row of instructions is there
+/// once for a backend and not once for each mode.
+struct Stripe<'s, V, C, const ENCRYPT: bool> {
+    cipher: &'s C,
+    registers: &'s mut [V; STRIPE],
+    used: usize,
+}
+
+impl<B, C, const ENCRYPT: bool> Kernel<B> for Stripe<'_, B::Lanes, C, ENCRYPT>
+where
+    B: Backend,
+    C: LaneCipher<B::Lanes>,
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, _: B) {
+        if ENCRYPT {
+            self.cipher.encrypt(self.registers, self.used);
+        } else {
+            self.cipher.decrypt(self.registers, self.used);
+        }
+    }
+}
+
+impl<C> Gather<C> {
+    #[inline(always)]
+    fn stripe<B: Backend, const ENCRYPT: bool>(
+        &self,
+        backend: B,
+        registers: &mut [B::Lanes; STRIPE],
+        used: usize,
+    ) where
+        C: LaneCipher<B::Lanes>,
+    {
+        backend.run(Stripe::<B::Lanes, C, ENCRYPT> {
+            cipher: &self.0,
+            registers,
+            used,
+        });
+    }
+
+    /// Each block alone.
+    #[inline(always)]
+    fn alone<B: Backend, const ENCRYPT: bool>(&self, backend: B, blocks: &mut [Block])
+    where
+        C: LaneCipher<B::Lanes>,
+    {
+        for blocks in blocks.chunks_mut(STRIPE * B::Lanes::COUNT) {
+            let octets = blocks.as_flattened_mut();
+            let used = octets.len().div_ceil(B::Lanes::OCTETS);
+            let mut stripe = [B::Lanes::zero(); STRIPE];
+            for (register, part) in stripe.iter_mut().zip(octets.chunks(B::Lanes::OCTETS)) {
+                *register = load(part);
+            }
+            self.stripe::<B, ENCRYPT>(backend, &mut stripe, used);
+            for (register, part) in stripe.into_iter().zip(octets.chunks_mut(B::Lanes::OCTETS)) {
+                store(register, part);
+            }
+        }
+    }
+}
+
 impl<B: Backend, C: LaneCipher<B::Lanes>> Cipher<B> for Gather<C> {
     #[inline(always)]
-    fn encrypt(&self, _: B, blocks: &mut [Block]) {
-        alone::<B::Lanes, C, true>(&self.0, blocks);
+    fn encrypt(&self, backend: B, blocks: &mut [Block]) {
+        self.alone::<B, true>(backend, blocks);
     }
 
     #[inline(always)]
-    fn decrypt(&self, _: B, blocks: &mut [Block]) {
-        alone::<B::Lanes, C, false>(&self.0, blocks);
+    fn decrypt(&self, backend: B, blocks: &mut [Block]) {
+        self.alone::<B, false>(backend, blocks);
     }
 
     #[inline(always)]
-    fn counter<J: Job>(&self, _: B, first: u32, batch: &mut [&mut J]) {
+    fn counter<J: Job>(&self, backend: B, first: u32, batch: &mut [&mut J]) {
         let mut walk = Walk::new(false);
         loop {
             let mut again = walk;
@@ -121,7 +184,7 @@ impl<B: Backend, C: LaneCipher<B::Lanes>> Cipher<B> for Gather<C> {
             if walk.used == 0 {
                 return;
             }
-            self.0.encrypt(&mut stripe, walk.used);
+            self.stripe::<B, true>(backend, &mut stripe, walk.used);
             walk.used = 0;
             while let Some(piece) = again.next::<B::Lanes, J>(batch) {
                 let data = &mut batch[piece.frame].data_mut()[piece.octet..][..piece.octets];
@@ -135,7 +198,7 @@ impl<B: Backend, C: LaneCipher<B::Lanes>> Cipher<B> for Gather<C> {
     #[inline(always)]
     fn offset<J: Job, const SEAL: bool>(
         &self,
-        _: B,
+        backend: B,
         offsets: &Offsets,
         batch: &mut [&mut J],
         sums: &mut [u128],
@@ -165,9 +228,9 @@ impl<B: Backend, C: LaneCipher<B::Lanes>> Cipher<B> for Gather<C> {
                 break;
             }
             if SEAL {
-                self.0.encrypt(&mut stripe, walk.used);
+                self.stripe::<B, true>(backend, &mut stripe, walk.used);
             } else {
-                self.0.decrypt(&mut stripe, walk.used);
+                self.stripe::<B, false>(backend, &mut stripe, walk.used);
             }
             walk.used = 0;
             while let Some(piece) = again.next::<B::Lanes, J>(batch) {
@@ -208,26 +271,5 @@ fn store<V: Blocks>(register: V, part: &mut [u8]) {
         register.store(part);
     } else {
         register.store_part(part);
-    }
-}
-
-/// Each block alone.
-#[inline(always)]
-fn alone<V: Blocks, C: LaneCipher<V>, const ENCRYPT: bool>(cipher: &C, blocks: &mut [Block]) {
-    for blocks in blocks.chunks_mut(STRIPE * V::COUNT) {
-        let octets = blocks.as_flattened_mut();
-        let used = octets.len().div_ceil(V::OCTETS);
-        let mut stripe = [V::zero(); STRIPE];
-        for (register, part) in stripe.iter_mut().zip(octets.chunks(V::OCTETS)) {
-            *register = load(part);
-        }
-        if ENCRYPT {
-            cipher.encrypt(&mut stripe, used);
-        } else {
-            cipher.decrypt(&mut stripe, used);
-        }
-        for (register, part) in stripe.into_iter().zip(octets.chunks_mut(V::OCTETS)) {
-            store(register, part);
-        }
     }
 }

@@ -1,13 +1,11 @@
 //! The key schedule: 132 words of an affine recurrence, each four put through an S-box.
 //!
-//! Round key `i` goes through S-box `3 - i` modulo 8, so the keys of one place in all turns share a
-//! box: they lie side by side in the lanes of a [`Portable`] register and use the circuits of the
-//! rounds. No table is looked up, and the time does not depend on the key.
+//! Round key `i` goes through S-box `3 - i` modulo 8, by the circuits of the rounds: no table is looked
+//! up, and the time does not depend on the key.
 
 use zeroize::Zeroizing;
 
 use super::{RoundKey, sbox};
-use crate::backend::portable::Portable;
 
 /// The fraction of the golden ratio.
 const PHI: u32 = 0x9e37_79b9;
@@ -30,7 +28,7 @@ pub(super) fn fill(key: &[u8], turns: &mut [[RoundKey; 8]; 4], last: &mut RoundK
     substitute::<5, 6>(fours, turns);
     substitute::<6, 5>(fours, turns);
     substitute::<7, 4>(fours, turns);
-    *last = through_box::<3>([fours[KEYS - 1]; 4])[0];
+    *last = sbox::forward::<u32, 3>(fours[KEYS - 1]);
 }
 
 /// The padded key, then the prekeys. A key shorter than 256 bits ends with a one and zeros.
@@ -57,19 +55,7 @@ fn substitute<const PLACE: usize, const BOX: usize>(
     fours: &[RoundKey],
     turns: &mut [[RoundKey; 8]; 4],
 ) {
-    let keys = std::array::from_fn(|turn| fours[8 * turn + PLACE]);
-    for (turn, key) in turns.iter_mut().zip(through_box::<BOX>(keys)) {
-        turn[PLACE] = key;
+    for (turn, keys) in turns.iter_mut().zip(fours.chunks(8)) {
+        turn[PLACE] = sbox::forward::<u32, BOX>(keys[PLACE]);
     }
-}
-
-fn through_box<const BOX: usize>(keys: [RoundKey; 4]) -> [RoundKey; 4] {
-    let mut words = [Portable([0; 16]); 4];
-    for (lane, key) in keys.iter().enumerate() {
-        for (word, part) in words.iter_mut().zip(key) {
-            word.0[lane] = *part;
-        }
-    }
-    let words = sbox::forward::<Portable, BOX>(words);
-    std::array::from_fn(|lane| words.map(|word| word.0[lane]))
 }
