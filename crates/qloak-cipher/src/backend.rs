@@ -294,13 +294,23 @@ pub(crate) fn schedule(
             _ => Some((aws_lc::NAME, aws_lc::schedule(key)?)),
         };
     }
+    // GFNI helps Camellia alone; for all else the level below has the same code.
+    let level = if level == Level::Gfni256 && !suite.cipher.starts_with("Camellia") {
+        Level::Vaes256
+    } else {
+        level
+    };
     // SAFETY: the level is this CPU's or one below, and each stands for the features of its backend.
     #[allow(unsafe_code)]
     let schedule: Option<Box<dyn Schedule>> = match level {
         #[cfg(target_arch = "x86_64")]
         Level::Vaes512 => on(unsafe { vaes512::Vaes512::assume() }, suite, key),
         #[cfg(target_arch = "x86_64")]
-        Level::Gfni256 => on(unsafe { gfni256::Gfni256::assume() }, suite, key),
+        Level::Gfni256 => prepare::<Gather<Camellia<affine::Affine<aesni::Ymm>>>, _>(
+            unsafe { gfni256::Gfni256::assume() },
+            suite.mode,
+            key,
+        ),
         #[cfg(target_arch = "x86_64")]
         Level::Vaes256 => on(unsafe { vaes256::Vaes256::assume() }, suite, key),
         #[cfg(target_arch = "x86_64")]

@@ -115,3 +115,23 @@ fn far_counters<V: Blocks>(counter: u32) -> V {
     }
     V::load(blocks.as_flattened())
 }
+
+/// A register, full or not.
+#[inline(always)]
+fn load<V: Blocks>(part: &[u8]) -> V {
+    if part.len() == V::OCTETS {
+        V::load(part)
+    } else {
+        V::load_part(part)
+    }
+}
+
+/// The same back.
+#[inline(always)]
+fn store<V: Blocks>(register: V, part: &mut [u8]) {
+    if part.len() == V::OCTETS {
+        register.store(part);
+    } else {
+        register.store_part(part);
+    }
+}

@@ -272,7 +272,6 @@ proptest! {
         }
         beside!("AES-256", Aes256);
         beside!("Camellia-256", Camellia256);
-        beside!("Serpent-256", ::serpent::Serpent);
     }
 }
 

@@ -12,7 +12,7 @@
 //! Each stripe is walked over twice, before the cipher and after it; the [`Walk`] gives both times
 //! the same pieces.
 
-use super::{Cipher, counter_block, counters};
+use super::{Cipher, counter_block, counters, load, store};
 use crate::aead::Job;
 use crate::backend::{Backend, Block, FromKey, Kernel};
 use crate::lanes::{Blocks, LaneCipher, STRIPE};
@@ -251,25 +251,5 @@ impl<B: Backend, C: LaneCipher<B::Lanes>> Cipher<B> for Gather<C> {
             }
         }
         sums.copy_from_slice(&plain[..sums.len()]);
-    }
-}
-
-/// A register, full or not.
-#[inline(always)]
-fn load<V: Blocks>(part: &[u8]) -> V {
-    if part.len() == V::OCTETS {
-        V::load(part)
-    } else {
-        V::load_part(part)
-    }
-}
-
-/// The same back.
-#[inline(always)]
-fn store<V: Blocks>(register: V, part: &mut [u8]) {
-    if part.len() == V::OCTETS {
-        register.store(part);
-    } else {
-        register.store_part(part);
     }
 }

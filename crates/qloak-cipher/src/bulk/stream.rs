@@ -8,7 +8,7 @@
 //!   opening   AES of stripe i  |  GHASH of stripe i
 //! ```
 
-use super::{Cipher, counter_block, counters};
+use super::{Cipher, counter_block, counters, load, store};
 use crate::aead::Job;
 use crate::backend::{Backend, Block};
 use crate::cipher::aes::{Aes, last_round, round, rounds};
@@ -115,19 +115,24 @@ impl Between for Nothing {
     fn end(&mut self, _: &[u8]) {}
 }
 
-/// The full stripe before this one is hashed.
-struct HashBefore<'h, 'k, 'd, V>(&'h mut Hash<'k, V>, &'d [u8]);
+/// The full stripe before this one is hashed, if there is one.
+struct HashBefore<'h, 'k, 'd, V>(&'h mut Hash<'k, V>, Option<&'d [u8]>);
 
 impl<V: Clmul> Between for HashBefore<'_, '_, '_, V> {
     #[inline(always)]
     fn round<const N: usize>(&mut self, round: usize, _: &[u8]) {
-        if round < WIDE {
-            self.0.block(V::load(&self.1[round * V::OCTETS..]));
+        if let (Some(before), true) = (self.1, round < WIDE) {
+            self.0.block(V::load(&before[round * V::OCTETS..]));
         }
     }
 
     #[inline(always)]
-    fn end(&mut self, _: &[u8]) {}
+    fn end(&mut self, data: &[u8]) {
+        // Without rounds, there was nothing to hash between.
+        if let (Some(before), true) = (self.1, data.is_empty()) {
+            self.0.absorb(before);
+        }
+    }
 }
 
 /// This stripe is hashed before it changes.
@@ -136,7 +141,7 @@ struct HashThis<'h, 'k, V>(&'h mut Hash<'k, V>);
 impl<V: Clmul> Between for HashThis<'_, '_, V> {
     #[inline(always)]
     fn round<const N: usize>(&mut self, round: usize, data: &[u8]) {
-        if round + 1 < N || (round + 1 == N && data.len() == N * V::OCTETS) {
+        if round < N && data.len() >= (round + 1) * V::OCTETS {
             self.0.block(V::load(&data[round * V::OCTETS..]));
         }
     }
@@ -171,23 +176,20 @@ impl<'k, V: Rounds, const K: usize> Stream<'k, V, K> {
         self.stripe::<WIDE>(&mut data[..WIDE * V::OCTETS], between);
     }
 
-    /// Whatever is left, at most a full stripe.
+    /// Whatever is left, less than a full stripe.
     #[inline(always)]
     fn rest(&mut self, data: &mut [u8], between: &mut impl Between) {
         match data.len().div_ceil(V::OCTETS) {
-            0 => {}
+            0 => between.end(data),
             1 => self.stripe::<1>(data, between),
             2 => self.stripe::<2>(data, between),
-            3 => self.stripe::<3>(data, between),
-            4 => self.stripe::<4>(data, between),
-            5 => self.stripe::<5>(data, between),
-            6 => self.stripe::<6>(data, between),
-            7 => self.stripe::<7>(data, between),
+            3 | 4 => self.stripe::<4>(data, between),
+            5 | 6 => self.stripe::<6>(data, between),
             _ => self.stripe::<8>(data, between),
         }
     }
 
-    /// `N` registers in place, of which the last may be part of one.
+    /// At most `N` registers in place, of which the last may be part of one.
     #[inline(always)]
     fn stripe<const N: usize>(&mut self, data: &mut [u8], between: &mut impl Between) {
         let mut stream = [self.base; N];
@@ -209,17 +211,8 @@ impl<'k, V: Rounds, const K: usize> Stream<'k, V, K> {
 
         // The last round key and the data go in together: one operation less.
         let last = self.keys[K - 1];
-        let (whole, part) = data.split_at_mut((N - 1) * V::OCTETS);
-        for (i, register) in stream[..N - 1].iter().enumerate() {
-            let part = &mut whole[i * V::OCTETS..][..V::OCTETS];
-            register.last_round(last.xor(V::load(part))).store(part);
-        }
-        if part.len() == V::OCTETS {
-            let key = last.xor(V::load(part));
-            stream[N - 1].last_round(key).store(part);
-        } else {
-            let key = last.xor(V::load_part(part));
-            stream[N - 1].last_round(key).store_part(part);
+        for (register, part) in stream.iter().zip(data.chunks_mut(V::OCTETS)) {
+            store(register.last_round(last.xor(load(part))), part);
         }
     }
 }
@@ -230,23 +223,14 @@ impl<V: Rounds + Clmul, const K: usize> Stream<'_, V, K> {
     fn seal(&mut self, hash: &mut Hash<'_, V>, data: &mut [u8]) {
         let stripe = WIDE * V::OCTETS;
         let full = data.len() / stripe * stripe;
-        if full > 0 {
-            self.full(data, &mut Nothing);
-            for at in (stripe..full).step_by(stripe) {
-                let (before, now) = data[at - stripe..].split_at_mut(stripe);
-                hash.reserve();
-                self.full(now, &mut HashBefore(hash, before));
-            }
-            let (before, rest) = data[full - stripe..].split_at_mut(stripe);
+        for at in (0..full).step_by(stripe) {
+            let (done, now) = data.split_at_mut(at);
             hash.reserve();
-            if rest.is_empty() {
-                hash.absorb(before);
-            } else {
-                self.rest(rest, &mut HashBefore(hash, before));
-            }
-        } else {
-            self.rest(data, &mut Nothing);
+            self.full(now, &mut HashBefore(hash, before(done, stripe)));
         }
+        let (done, rest) = data.split_at_mut(full);
+        hash.reserve();
+        self.rest(rest, &mut HashBefore(hash, before(done, stripe)));
         hash.reserve();
         hash.absorb(&data[full..]);
     }
@@ -262,6 +246,12 @@ impl<V: Rounds + Clmul, const K: usize> Stream<'_, V, K> {
         hash.reserve();
         self.rest(stripes.into_remainder(), &mut HashThis(hash));
     }
+}
+
+/// The last `octets` octets of what is done; None before the first stripe.
+#[inline(always)]
+fn before(done: &[u8], octets: usize) -> Option<&[u8]> {
+    done.len().checked_sub(octets).map(|at| &done[at..])
 }
 
 /// Whole blocks between two applications of their offsets; gives the sum of the plaintext.
@@ -286,11 +276,8 @@ fn masked<V: Rounds, const K: usize, const INVERSE: bool>(
         0 => {}
         1 => frame.stripe::<1>(rest),
         2 => frame.stripe::<2>(rest),
-        3 => frame.stripe::<3>(rest),
-        4 => frame.stripe::<4>(rest),
-        5 => frame.stripe::<5>(rest),
-        6 => frame.stripe::<6>(rest),
-        7 => frame.stripe::<7>(rest),
+        3 | 4 => frame.stripe::<4>(rest),
+        5 | 6 => frame.stripe::<6>(rest),
         _ => frame.stripe::<8>(rest),
     }
     u128::from_ne_bytes(frame.sum.fold())
@@ -304,38 +291,32 @@ struct Masked<'k, V, const K: usize, const INVERSE: bool> {
 }
 
 impl<V: Rounds, const K: usize, const INVERSE: bool> Masked<'_, V, K, INVERSE> {
-    /// `N` registers in place, of which the last may hold fewer blocks.
+    /// At most `N` registers in place, of which the last may hold fewer blocks.
     #[inline(always)]
     fn stripe<const N: usize>(&mut self, data: &mut [u8]) {
         let (first, last) = (self.keys[0], self.keys[K - 1]);
         let masks: [V; N] = self.run.next();
-        let (whole, part) = data.split_at_mut((N - 1) * V::OCTETS);
-
         let mut registers = [V::zero(); N];
-        for i in 0..N - 1 {
-            registers[i] = V::load(&whole[i * V::OCTETS..]);
-        }
-        registers[N - 1] = V::load_part(part);
-        for (register, mask) in registers.iter_mut().zip(masks) {
+        for (i, part) in data.chunks(V::OCTETS).enumerate().take(N) {
+            registers[i] = load(part);
             if !INVERSE {
-                self.sum = self.sum.xor(*register);
-            }
-            *register = register.xor3(mask, first);
-        }
-        rounds::<V, K, N, INVERSE>(self.keys, &mut registers);
-        for (register, mask) in registers.iter_mut().zip(masks) {
-            *register = last_round::<V, INVERSE>(*register, mask.xor(last));
-        }
-        for i in 0..N - 1 {
-            if INVERSE {
                 self.sum = self.sum.xor(registers[i]);
             }
-            registers[i].store(&mut whole[i * V::OCTETS..]);
+            registers[i] = registers[i].xor3(masks[i], first);
         }
-        if INVERSE {
-            self.sum = self.sum.xor(registers[N - 1].keep(part.len()));
+        rounds::<V, K, N, INVERSE>(self.keys, &mut registers);
+        for (i, part) in data.chunks_mut(V::OCTETS).enumerate().take(N) {
+            let register = last_round::<V, INVERSE>(registers[i], masks[i].xor(last));
+            if INVERSE {
+                let kept = if part.len() == V::OCTETS {
+                    register
+                } else {
+                    register.keep(part.len())
+                };
+                self.sum = self.sum.xor(kept);
+            }
+            store(register, part);
         }
-        registers[N - 1].store_part(part);
     }
 }
 
@@ -359,10 +340,10 @@ fn alone_stripe<V: Rounds, const K: usize, const N: usize, const INVERSE: bool>(
 ) {
     let mut registers = [keys[0]; N];
     for (register, part) in registers.iter_mut().zip(octets.chunks(V::OCTETS)) {
-        *register = register.xor(V::load_part(part));
+        *register = register.xor(load(part));
     }
     rounds::<V, K, N, INVERSE>(keys, &mut registers);
     for (register, part) in registers.into_iter().zip(octets.chunks_mut(V::OCTETS)) {
-        last_round::<V, INVERSE>(register, keys[K - 1]).store_part(part);
+        store(last_round::<V, INVERSE>(register, keys[K - 1]), part);
     }
 }

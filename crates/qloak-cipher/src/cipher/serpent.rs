@@ -18,8 +18,6 @@
 
 mod sbox;
 mod schedule;
-#[cfg(test)]
-mod tests;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
