@@ -54,13 +54,10 @@ macro_rules! backend {
         pub(crate) struct $name(());
 
         impl $name {
-            /// The proof.
-            ///
-            /// # Safety
-            /// The CPU has every feature of this backend.
-            #[allow(unsafe_code)]
-            pub(crate) const unsafe fn assume() -> Self {
-                Self(())
+            /// The value, where this CPU has every feature: its level stands for them.
+            pub(crate) fn new() -> Option<Self> {
+                let needed = crate::level::Level::$name;
+                (crate::level::Level::of_this_cpu() >= needed).then_some(Self(()))
             }
         }
 
@@ -78,7 +75,7 @@ macro_rules! backend {
                 ) -> K::Output {
                     kernel.run(backend)
                 }
-                // SAFETY: the value of this backend proves that the CPU has the features.
+                // SAFETY: a value of this backend is only made where the CPU has the features.
                 #[allow(unsafe_code)]
                 unsafe {
                     with_features(self, kernel)
@@ -112,6 +109,9 @@ mod tests;
 pub(crate) mod vaes256;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod vaes512;
+mod wiped;
+
+use wiped::Wiped;
 
 /// 16 octets: the block of AES, Camellia and Serpent.
 pub(crate) type Block = [u8; 16];
@@ -166,7 +166,7 @@ pub(crate) trait Ghash<B: Backend>: Send + Sync + 'static {
 /// A mode's key on backend `B`: the schedule that the door holds for everything but libraries.
 struct Keyed<B, M> {
     backend: B,
-    key: M,
+    key: Wiped<M>,
 }
 
 struct SealBatch<'r, 'b, 'f, M> {
@@ -181,12 +181,12 @@ struct OpenBatch<'r, 'b, 'f, M> {
 
 impl<B: Backend, M: Modal<B>> Schedule for Keyed<B, M> {
     fn seal(&self, batch: &mut [&mut Seal<'_>]) {
-        let key = &self.key;
+        let key = &*self.key;
         self.backend.run(SealBatch { key, batch });
     }
 
     fn open(&self, batch: &mut [&mut Open<'_>]) {
-        let key = &self.key;
+        let key = &*self.key;
         self.backend.run(OpenBatch { key, batch });
     }
 }
@@ -258,6 +258,7 @@ fn without_cipher<B: Backend>(backend: B, mode: Mode, key: &[u8]) -> Option<Box<
 }
 
 fn keyed<B: Backend, M: Modal<B>>(backend: B, key: M) -> Option<Box<dyn Schedule>> {
+    let key = Wiped::new(key);
     Some(Box::new(Keyed { backend, key }))
 }
 
@@ -300,21 +301,19 @@ pub(crate) fn schedule(
     } else {
         level
     };
-    // SAFETY: the level is this CPU's or one below, and each stands for the features of its backend.
-    #[allow(unsafe_code)]
     let schedule: Option<Box<dyn Schedule>> = match level {
         #[cfg(target_arch = "x86_64")]
-        Level::Vaes512 => on(unsafe { vaes512::Vaes512::assume() }, suite, key),
+        Level::Vaes512 => on(vaes512::Vaes512::new()?, suite, key),
         #[cfg(target_arch = "x86_64")]
         Level::Gfni256 => prepare::<Gather<Camellia<affine::Affine<aesni::Ymm>>>, _>(
-            unsafe { gfni256::Gfni256::assume() },
+            gfni256::Gfni256::new()?,
             suite.mode,
             key,
         ),
         #[cfg(target_arch = "x86_64")]
-        Level::Vaes256 => on(unsafe { vaes256::Vaes256::assume() }, suite, key),
+        Level::Vaes256 => on(vaes256::Vaes256::new()?, suite, key),
         #[cfg(target_arch = "x86_64")]
-        Level::Aesni => on(unsafe { aesni::Aesni::assume() }, suite, key),
+        Level::Aesni => on(aesni::Aesni::new()?, suite, key),
         _ => return Some((soft::NAME, soft::schedule(suite, key)?)),
     };
     Some((level.name(), schedule?))

@@ -40,8 +40,6 @@ struct CtrFile {
 
 #[derive(Deserialize)]
 struct CtrVector {
-    source: String,
-    name: String,
     key: String,
     nonce: String,
     counter: u32,
@@ -132,7 +130,6 @@ fn own<B: Registers>(backend: B, name: &str, key: &[u8]) -> Box<dyn Subject> {
 }
 
 /// The cipher of `name` on each backend of this CPU.
-#[allow(unsafe_code)]
 fn everywhere(name: &str, key: &[u8]) -> Vec<(&'static str, Box<dyn Subject>)> {
     let soft = match name {
         "AES-128" => subject::<Gather<Crypto<Aes128>>, _>(Soft, key),
@@ -145,19 +142,18 @@ fn everywhere(name: &str, key: &[u8]) -> Vec<(&'static str, Box<dyn Subject>)> {
     };
     let mut all = vec![("soft", soft)];
     for level in Level::of_this_cpu().and_below() {
-        // SAFETY: the level is this CPU's or one below, and each stands for its backend's features.
         let subject = match level {
             #[cfg(target_arch = "x86_64")]
-            Level::Vaes512 => own(unsafe { vaes512::Vaes512::assume() }, name, key),
+            Level::Vaes512 => vaes512::Vaes512::new().map(|b| own(b, name, key)),
             #[cfg(target_arch = "x86_64")]
-            Level::Gfni256 => own(unsafe { gfni256::Gfni256::assume() }, name, key),
+            Level::Gfni256 => gfni256::Gfni256::new().map(|b| own(b, name, key)),
             #[cfg(target_arch = "x86_64")]
-            Level::Vaes256 => own(unsafe { vaes256::Vaes256::assume() }, name, key),
+            Level::Vaes256 => vaes256::Vaes256::new().map(|b| own(b, name, key)),
             #[cfg(target_arch = "x86_64")]
-            Level::Aesni => own(unsafe { aesni::Aesni::assume() }, name, key),
-            _ => continue,
+            Level::Aesni => aesni::Aesni::new().map(|b| own(b, name, key)),
+            _ => None,
         };
-        all.push((level.name(), subject));
+        all.extend(subject.map(|subject| (level.name(), subject)));
     }
     all
 }
