@@ -43,6 +43,10 @@ fn each_suite_runs_on_the_backend_of_its_level() {
     for (suite, level) in everything() {
         let expected = match (suite.mode, level) {
             (Mode::Poly1305, level) if level > Level::Soft => "aws-lc",
+            // Instructions of the Galois field help Camellia alone.
+            (_, Level::Gfni256) if !suite.cipher.starts_with("Camellia") => "vaes256",
+            // Registers of Arm are not written yet.
+            (_, Level::Armv8) => "soft",
             _ => level.name(),
         };
         assert_eq!(key_of(suite, level).backend(), expected, "{}", suite.name);

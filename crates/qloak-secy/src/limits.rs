@@ -35,9 +35,9 @@ pub const FRAGMENT_OCTETS_MIN: usize = 64;
 /// this is no line.
 pub const REPLAY_WINDOW_MAX: u64 = 65_536;
 
-/// Frames sealed or opened by one call of the cipher. Long enough to fill the lanes of any backend,
-/// short enough that the work list stays on the stack and in the first-level cache.
-pub const CHUNK_FRAMES: usize = 32;
+/// Frames sealed or opened by one call of the cipher: as many as its kernels see at once, which fills the
+/// lanes of any backend; the work list stays on the stack and in the first-level cache.
+pub const CHUNK_FRAMES: usize = qloak_cipher::limits::FRAMES_AT_ONCE;
 
 /// Key IDs that each channel half remembers after use, to refuse a key that comes a second time: its
 /// PNs, or its replay window, would start anew under the same SAK. The ledger of the KMS and the key

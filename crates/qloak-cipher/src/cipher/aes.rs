@@ -116,7 +116,7 @@ fn expand<V: Rounds, const K: usize>(key: &[u8]) -> [Block; K] {
             word = substitute::<V>(word);
             word.rotate_left(1);
             word[0] ^= constant;
-            constant = (constant << 1) ^ (constant >> 7) * 0x1b;
+            constant = (constant << 1) ^ ((constant >> 7) * 0x1b);
         } else if n > 6 && i % n == 4 {
             word = substitute::<V>(word);
         }
