@@ -45,56 +45,36 @@ pub(crate) trait Job: Send {
     fn tag_octets(&self) -> usize;
 }
 
-impl Job for Seal<'_> {
-    #[inline(always)]
-    fn nonce(&self) -> &[u8; NONCE_OCTETS] {
-        &self.nonce
-    }
+macro_rules! job {
+    ($frame:ident) => {
+        impl Job for $frame<'_> {
+            #[inline(always)]
+            fn nonce(&self) -> &[u8; NONCE_OCTETS] {
+                &self.nonce
+            }
 
-    #[inline(always)]
-    fn aad(&self) -> &[u8] {
-        self.aad
-    }
+            #[inline(always)]
+            fn aad(&self) -> &[u8] {
+                self.aad
+            }
 
-    #[inline(always)]
-    fn data(&self) -> &[u8] {
-        self.data
-    }
+            #[inline(always)]
+            fn data(&self) -> &[u8] {
+                self.data
+            }
 
-    #[inline(always)]
-    fn data_mut(&mut self) -> &mut [u8] {
-        self.data
-    }
+            #[inline(always)]
+            fn data_mut(&mut self) -> &mut [u8] {
+                self.data
+            }
 
-    #[inline(always)]
-    fn tag_octets(&self) -> usize {
-        self.tag.len()
-    }
+            #[inline(always)]
+            fn tag_octets(&self) -> usize {
+                self.tag.len()
+            }
+        }
+    };
 }
 
-impl Job for Open<'_> {
-    #[inline(always)]
-    fn nonce(&self) -> &[u8; NONCE_OCTETS] {
-        &self.nonce
-    }
-
-    #[inline(always)]
-    fn aad(&self) -> &[u8] {
-        self.aad
-    }
-
-    #[inline(always)]
-    fn data(&self) -> &[u8] {
-        self.data
-    }
-
-    #[inline(always)]
-    fn data_mut(&mut self) -> &mut [u8] {
-        self.data
-    }
-
-    #[inline(always)]
-    fn tag_octets(&self) -> usize {
-        self.tag.len()
-    }
-}
+job!(Seal);
+job!(Open);

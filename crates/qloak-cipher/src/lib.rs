@@ -6,8 +6,11 @@
 //! ```text
 //!   suite name -> suite::SUITES -> SuiteKey::new(suite, SAK, level) -> backend::schedule
 //!                                        |                    the one place that chooses
-//!   [Seal] -> SuiteKey::seal -- one virtual call per batch --> mode::{gcm,ocb} | hazmat::{ctr,..}
-//!   [Open] -> SuiteKey::open ------------ (Kernel) --------->  over a backend's block cipher
+//!   [Seal], [Open] -> SuiteKey (batch: looked at, cut) -- one virtual call per 64 frames -->
+//!     mode::{gcm,ocb}, hazmat    what happens once a frame
+//!     bulk::{stream,gather}      how its blocks reach the registers
+//!     cipher, ghash              written once over lanes.rs, what a register can do
+//!     backend/*                  the registers of a kind of CPU
 //! ```
 //!
 //! What always holds:
@@ -15,8 +18,8 @@
 //! - key material is zeroised on drop and has no Debug, Clone or text form;
 //! - the crate reads no environment: the CPU level is an argument.
 //!
-//! What it leaves to others: nonces are the caller's (`qloak-secy` never uses a PN twice), and so
-//! is the decision to allow a `hazmat` suite, which seals without authenticating.
+//! What it leaves to others: nonces are the caller's (`qloak-secy` never uses a PN twice; one that
+//! stands twice in a batch is refused here), and so is the decision to allow a `hazmat` suite, which seals without authenticating.
 //!
 //! Sources: FIPS 197 (AES), RFC 3713 (Camellia), the Serpent submission of 1998, SP 800-38A (CTR),
 //! SP 800-38D (GCM), RFC 7253 (OCB3), RFC 8439 (ChaCha20-Poly1305).

@@ -31,4 +31,4 @@ pub const FRAMES_AT_ONCE: usize = 64;
 pub(crate) const OCTETS_AT_ONCE: usize = 1 << 17;
 
 /// Frames of a batch in [`measure`](fn@crate::measure): the batch of the node's pipeline.
-pub(crate) const MEASURE_FRAMES: usize = 32;
+pub(crate) const MEASURE_FRAMES: usize = FRAMES_AT_ONCE;

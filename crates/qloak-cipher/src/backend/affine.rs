@@ -38,7 +38,16 @@ impl<V: Gfni> Affine<V> {
         Self(self.0.mapped(V::splat_rows(rows)))
     }
 
-    /// S-box `NUMBER`, but for what it adds in the end.
+    /// From the right word of a half to the left one.
+    #[inline(always)]
+    fn pass_back(half: &mut Half<Self>, back: &[u64; 4]) {
+        for at in 0..4 {
+            half[at] = half[at].xor(half[at + 4].mapped(back[at]));
+        }
+    }
+}
+
+impl<V: Gfni> octets::Boxes for Affine<V> {
     #[inline(always)]
     fn substituted<const NUMBER: usize>(self) -> Self {
         let behind = const { field::behind(NUMBER, Matrix::IDENTITY, BASE).rows() };
@@ -47,14 +56,6 @@ impl<V: Gfni> Affine<V> {
             _ => self,
         };
         Self(octets.0.inverted_and_mapped(V::splat_rows(behind)))
-    }
-
-    /// From the right word of a half to the left one.
-    #[inline(always)]
-    fn pass_back(half: &mut Half<Self>, back: &[u64; 4]) {
-        for at in 0..4 {
-            half[at] = half[at].xor(half[at + 4].mapped(back[at]));
-        }
     }
 }
 
@@ -112,16 +113,7 @@ impl<V: Gfni> Octets for Affine<V> {
 
     #[inline(always)]
     fn round<const FROM: usize>(from: &Half<Self>, to: &mut Half<Self>, key: &Splats) {
-        let mut boxes = [
-            from[0].substituted::<1>(),
-            from[1].substituted::<2>(),
-            from[2].substituted::<3>(),
-            from[3].substituted::<4>(),
-            from[4].substituted::<2>(),
-            from[5].substituted::<3>(),
-            from[6].substituted::<4>(),
-            from[7].substituted::<1>(),
-        ];
+        let mut boxes = octets::through_boxes(from);
         if V::HAS_XOR3 {
             octets::spread_with(boxes, to, key);
         } else {

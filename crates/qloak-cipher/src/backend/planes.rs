@@ -98,8 +98,9 @@ impl Planes {
             half[at] = half[at].xor(half[at + 4].and(Self::splat(back[at])));
         }
     }
+}
 
-    /// S-box `NUMBER`, but for what it adds in the end.
+impl octets::Boxes for Planes {
     #[inline(never)]
     fn substituted<const NUMBER: usize>(self) -> Self {
         let octets = match NUMBER {
@@ -180,16 +181,7 @@ impl Octets for Planes {
 
     #[inline(never)]
     fn round<const FROM: usize>(from: &Half<Self>, to: &mut Half<Self>, key: &Splats) {
-        let mut boxes = [
-            from[0].substituted::<1>(),
-            from[1].substituted::<2>(),
-            from[2].substituted::<3>(),
-            from[3].substituted::<4>(),
-            from[4].substituted::<2>(),
-            from[5].substituted::<3>(),
-            from[6].substituted::<4>(),
-            from[7].substituted::<1>(),
-        ];
+        let mut boxes = octets::through_boxes(from);
         for at in 0..8 {
             boxes[at] = boxes[at].xor(Self::splat(key[at]));
         }

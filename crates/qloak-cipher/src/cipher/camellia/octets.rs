@@ -114,6 +114,27 @@ pub(crate) trait Octets: Copy + Send + Sync + 'static {
     fn pass<const HALF: usize>(half: &mut Half<Self>, layer: &Self::Layer);
 }
 
+/// Registers on which each S-box stands alone, the same for both halves.
+pub(crate) trait Boxes: Octets {
+    /// S-box `NUMBER`, but for what it adds in the end.
+    fn substituted<const NUMBER: usize>(self) -> Self;
+}
+
+/// The S-boxes of a half, in their order (RFC 3713, 2.4.1).
+#[inline(always)]
+pub(crate) fn through_boxes<Y: Boxes>(from: &Half<Y>) -> Half<Y> {
+    [
+        from[0].substituted::<1>(),
+        from[1].substituted::<2>(),
+        from[2].substituted::<3>(),
+        from[3].substituted::<4>(),
+        from[4].substituted::<2>(),
+        from[5].substituted::<3>(),
+        from[6].substituted::<4>(),
+        from[7].substituted::<1>(),
+    ]
+}
+
 /// A word's octets, each through the map, for the registers of a half.
 pub(crate) fn splats(word: u64, map: Matrix) -> Splats {
     map.each(word)
