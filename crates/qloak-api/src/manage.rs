@@ -69,7 +69,7 @@ pub struct ClientState {
     pub channel: ChannelNumber,
     /// The port itself.
     pub port: PortState,
-    /// Frames discarded at the entrance because the channel was closed.
+    /// Frames discarded because the channel was closed.
     pub discarded_closed: u64,
     /// Frames discarded at the entrance because they do not fit the line.
     pub discarded_oversize: u64,

@@ -36,6 +36,14 @@ struct Record<'a> {
     octets: &'a [u8],
 }
 
+/// The client ports of the frames that end in a line frame, one entry for each frame.
+pub(crate) fn clients_ending(line_frame: &[u8]) -> impl Iterator<Item = ClientPort> + '_ {
+    let mut rest = line_frame.get(LINE_HEADER..).unwrap_or_default();
+    std::iter::from_fn(move || Record::take(&mut rest))
+        .filter(|record| record.last)
+        .map(|record| record.client)
+}
+
 /// The pieces of one client frame so far.
 pub(crate) struct Reassembly {
     buffer: Box<[u8]>,

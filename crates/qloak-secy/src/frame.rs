@@ -45,6 +45,13 @@ impl<'a> Room<'a> {
     pub fn discard(&mut self) {
         self.range.end = self.range.start;
     }
+
+    /// Discards the frame and gives back what it was, for whoever must tell of it.
+    pub(crate) fn withdraw(mut self) -> &'a [u8] {
+        let frame = self.range.clone();
+        self.discard();
+        self.storage.get(frame).unwrap_or_default()
+    }
 }
 
 /// The EtherType of a frame, if it is long enough to have one.

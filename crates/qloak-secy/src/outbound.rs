@@ -14,7 +14,10 @@
 //!
 //! IEEE 802.1AE-2018, 10.5 and 10.7.10 to 10.7.18.
 
-use qloak_api::{An, ChannelNumber, ClientPort, Limits, Sci, manage::OutboundCounters};
+use qloak_api::{
+    An, ChannelNumber, ClientPort, Limits, Sci, limits::CLIENT_PORTS_MAX,
+    manage::OutboundCounters,
+};
 
 use crate::{
     ChannelConfig, ChannelRef, ConfigError, InstallError, LineConfig, Sa, Usage,
@@ -42,6 +45,8 @@ pub(crate) struct OutboundChannel {
     pub(crate) encoding: Option<An>,
     pub(crate) counters: OutboundCounters,
     pub(crate) mux: MuxState,
+    /// By client port: frames that had been muxed when their line frame was refused.
+    pub(crate) refused: [u64; CLIENT_PORTS_MAX as usize + 1],
     keys_seen: KeysSeen,
 }
 
@@ -66,6 +71,7 @@ impl Outbound {
             encoding: None,
             counters: OutboundCounters::default(),
             mux: MuxState::default(),
+            refused: [0; CLIENT_PORTS_MAX as usize + 1],
             keys_seen: KeysSeen::new(),
         };
         Ok(Self {
@@ -183,6 +189,14 @@ impl Outbound {
     /// Counters of a channel.
     pub fn counters(&self, number: ChannelNumber) -> Option<OutboundCounters> {
         Some(self.state(number)?.counters)
+    }
+
+    /// How many frames of a client port were muxed and then went down with their line frame, because a
+    /// limit was reached between [`Self::mux`] and [`Self::protect`].
+    pub fn refused(&self, client: ClientPort) -> u64 {
+        self.classify(client)
+            .and_then(|channel| self.channels.get(usize::from(channel.index)))
+            .map_or(0, |state| state.refused[usize::from(client.number())])
     }
 
     fn state(&self, number: ChannelNumber) -> Option<&OutboundChannel> {

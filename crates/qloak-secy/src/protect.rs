@@ -16,7 +16,7 @@ use qloak_api::{Limits, Sci};
 use qloak_cipher::Seal;
 
 use crate::{
-    ChannelRef, Outbound, Room,
+    ChannelRef, Outbound, Room, demux,
     frame::ADDRESSES,
     limits,
     outbound::{OutboundChannel, OutboundSa},
@@ -38,8 +38,9 @@ pub struct Protected {
 }
 
 /// Why a frame was not protected.
-enum Refusal {
-    NoSa,
+enum Refusal<'a> {
+    /// The frame: its clients are told of their loss.
+    NoSa(&'a [u8]),
     TooLong,
     Runt,
 }
@@ -90,7 +91,7 @@ fn protect_chunk<'a>(
     let mut filled = 0;
     let mut more = true;
     while filled < seals.len() {
-        let Some(mut room) = batch.next() else {
+        let Some(room) = batch.next() else {
             more = false;
             break;
         };
@@ -104,10 +105,7 @@ fn protect_chunk<'a>(
                 room,
                 line_octets_max,
             ),
-            None => {
-                room.discard();
-                Err(Refusal::NoSa)
-            }
+            None => Err(Refusal::NoSa(room.withdraw())),
         };
         match prepared {
             Ok((seal, ready)) => {
@@ -121,7 +119,14 @@ fn protect_chunk<'a>(
                 ranges[filled] = Some(ready);
                 filled += 1;
             }
-            Err(Refusal::NoSa) => result.no_sa += 1,
+            Err(Refusal::NoSa(frame)) => {
+                result.no_sa += 1;
+                if !state.transparent {
+                    for client in demux::clients_ending(frame) {
+                        state.refused[usize::from(client.number())] += 1;
+                    }
+                }
+            }
             Err(Refusal::TooLong) => result.too_long += 1,
             Err(Refusal::Runt) => result.runts += 1,
         }
@@ -154,7 +159,7 @@ fn prepare<'a>(
     sa: &mut OutboundSa,
     room: Room<'a>,
     line_octets_max: usize,
-) -> Result<(Seal<'a>, Ready<'a>), Refusal> {
+) -> Result<(Seal<'a>, Ready<'a>), Refusal<'a>> {
     let Room { storage, range } = room;
     let given = range.clone();
     range.end = range.start;
@@ -174,10 +179,9 @@ fn prepare<'a>(
     //= IEEE 802.1AE-2018 10.5.2
     // Each frame takes the next PN of the encoding SA.
     let secure_octets = octets - ADDRESSES;
-    let pn = sa
-        .usage
-        .take_pn(limits, secure_octets)
-        .ok_or(Refusal::NoSa)?;
+    let Some(pn) = sa.usage.take_pn(limits, secure_octets) else {
+        return Err(Refusal::NoSa(&storage[given]));
+    };
 
     //= IEEE 802.1AE-2018 10.5.3
     // The SecTAG is put between the addresses and what followed them.

@@ -433,3 +433,34 @@ fn limits_can_change_while_an_sa_encodes() {
     assert!(link.outbound.set_limits(number(1), ample));
     assert_eq!(protect(&mut link), 2);
 }
+
+/// A limit that is reached between mux and protect takes whole line frames down; each client frame in
+/// them is told of at its port, once, in pieces or not.
+#[test]
+fn client_frames_that_go_down_with_their_line_frame_are_counted() {
+    let config = ChannelConfig {
+        limits: Limits {
+            seconds: 5,
+            ..Limits::default()
+        },
+        ..channel(Carriage::Aggregated)
+    };
+    let mut link = Link::keyed(&config, 1514, suite("aes-128-gcm"));
+    for (port, octets) in [(1, 100), (2, 1514), (1, 700), (2, 60), (2, 1400)] {
+        let frame = frame(octets, u64::from(port));
+        let line = &mut link.line;
+        let muxed = link
+            .outbound
+            .mux(link.channel, client(port), &frame, line, 4 * SECOND);
+        assert_eq!(muxed, Muxed::Taken);
+    }
+    let begun = link.line.frames.len();
+    assert!(begun > 2, "some are in pieces");
+    let protected =
+        link.outbound
+            .protect(link.channel, rooms(&mut link.line.frames), 5 * SECOND);
+    assert_eq!((protected.frames, protected.no_sa), (0, begun));
+    assert_eq!(link.outbound.refused(client(1)), 2);
+    assert_eq!(link.outbound.refused(client(2)), 3);
+    assert_eq!(link.outbound.refused(client(3)), 0);
+}

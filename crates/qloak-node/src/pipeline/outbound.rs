@@ -230,7 +230,7 @@ impl OutboundThread {
             let _ = self.news.push(OutboundNews::Client {
                 client: entrance.number,
                 counters: port_counters(entrance.port.counters()),
-                discarded_closed: entrance.discarded_closed,
+                discarded_closed: entrance.discarded_closed + self.secy.refused(entrance.number),
                 discarded_oversize: entrance.discarded_oversize,
             });
         }
