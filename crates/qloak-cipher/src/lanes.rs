@@ -57,6 +57,9 @@ pub(crate) trait Blocks: Copy + Send + Sync + 'static {
 
 /// The instructions for AES (FIPS 197, 5.1 and 5.3.5, with one round key in every place).
 pub(crate) trait Rounds: Blocks {
+    /// Whether there are registers enough for all round keys beside the blocks in work.
+    const KEYS_FIT: bool;
+
     /// SubBytes, ShiftRows, MixColumns, AddRoundKey.
     fn round(self, key: Self) -> Self;
     /// The last round: without MixColumns.

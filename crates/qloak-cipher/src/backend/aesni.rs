@@ -106,6 +106,8 @@ impl Blocks for Xmm {
 }
 
 impl Rounds for Xmm {
+    const KEYS_FIT: bool = false;
+
     #[inline(always)]
     fn round(self, key: Self) -> Self {
         simd!(Self(_mm_aesenc_si128(self.0, key.0)))

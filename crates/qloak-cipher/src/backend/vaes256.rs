@@ -17,6 +17,8 @@ backend!(
 );
 
 impl Rounds for Ymm {
+    const KEYS_FIT: bool = false;
+
     #[inline(always)]
     fn round(self, key: Self) -> Self {
         simd!(Self(_mm256_aesenc_epi128(self.0, key.0)))

@@ -110,6 +110,8 @@ impl Blocks for Zmm {
 }
 
 impl Rounds for Zmm {
+    const KEYS_FIT: bool = true;
+
     #[inline(always)]
     fn round(self, key: Self) -> Self {
         simd!(Self(_mm512_aesenc_epi128(self.0, key.0)))

@@ -11,7 +11,7 @@
 use super::{Cipher, counter_block, counters, load, store};
 use crate::aead::Job;
 use crate::backend::{Backend, Block};
-use crate::cipher::aes::{Aes, last_round, round, rounds};
+use crate::cipher::aes::{Aes, RoundKeys, last_round, round, rounds};
 use crate::ghash::{Hash, Powers};
 use crate::lanes::{Clmul, Rounds};
 use crate::limits::NONCE_OCTETS;
@@ -28,19 +28,19 @@ where
 {
     #[inline(always)]
     fn encrypt(&self, _: B, blocks: &mut [Block]) {
-        alone::<V, K, false>(&self.keys(), blocks.as_flattened_mut());
+        alone::<V, K, false>(self.keys(), blocks.as_flattened_mut());
     }
 
     #[inline(always)]
     fn decrypt(&self, _: B, blocks: &mut [Block]) {
-        alone::<V, K, true>(&self.inverse_keys(), blocks.as_flattened_mut());
+        alone::<V, K, true>(self.inverse_keys(), blocks.as_flattened_mut());
     }
 
     #[inline(always)]
     fn counter<J: Job>(&self, _: B, first: u32, batch: &mut [&mut J]) {
         let keys = self.keys();
         for job in batch {
-            let mut stream = Stream::new(&keys, job.nonce(), first);
+            let mut stream = Stream::new(keys, job.nonce(), first);
             let mut stripes = job.data_mut().chunks_exact_mut(WIDE * V::OCTETS);
             for stripe in &mut stripes {
                 stream.full(stripe, &mut Nothing);
@@ -60,7 +60,7 @@ where
         let keys = self.keys();
         for (job, tag) in batch.iter_mut().zip(tags) {
             let octets = job.data().len();
-            let mut stream = Stream::new(&keys, job.nonce(), 2);
+            let mut stream = Stream::new(keys, job.nonce(), 2);
             let mut hash = ghash.begin(job.aad(), octets);
             if SEAL {
                 stream.seal(&mut hash, job.data_mut());
@@ -88,9 +88,9 @@ where
             let data = job.data_mut();
             let whole = data.len() & !15;
             *sum = if SEAL {
-                masked::<V, K, false>(&keys, offsets, *sum, &mut data[..whole])
+                masked::<V, K, false>(keys, offsets, *sum, &mut data[..whole])
             } else {
-                masked::<V, K, true>(&keys, offsets, *sum, &mut data[..whole])
+                masked::<V, K, true>(keys, offsets, *sum, &mut data[..whole])
             };
         }
     }
@@ -154,7 +154,7 @@ impl<V: Clmul> Between for HashThis<'_, '_, V> {
 
 /// The key stream of one frame.
 struct Stream<'k, V, const K: usize> {
-    keys: &'k [V; K],
+    keys: RoundKeys<'k, V, K>,
     /// Nonce and first round key.
     base: V,
     counter: u32,
@@ -162,10 +162,10 @@ struct Stream<'k, V, const K: usize> {
 
 impl<'k, V: Rounds, const K: usize> Stream<'k, V, K> {
     #[inline(always)]
-    fn new(keys: &'k [V; K], nonce: &[u8; NONCE_OCTETS], counter: u32) -> Self {
+    fn new(keys: RoundKeys<'k, V, K>, nonce: &[u8; NONCE_OCTETS], counter: u32) -> Self {
         Self {
             keys,
-            base: V::splat(&counter_block(nonce, 0)).xor(keys[0]),
+            base: V::splat(&counter_block(nonce, 0)).xor(keys.get(0)),
             counter,
         }
     }
@@ -192,6 +192,7 @@ impl<'k, V: Rounds, const K: usize> Stream<'k, V, K> {
     /// At most `N` registers in place, of which the last may be part of one.
     #[inline(always)]
     fn stripe<const N: usize>(&mut self, data: &mut [u8], between: &mut impl Between) {
+        let keys = self.keys.afresh();
         let mut stream = [self.base; N];
         for register in &mut stream {
             *register = register.xor(counters(self.counter));
@@ -201,7 +202,7 @@ impl<'k, V: Rounds, const K: usize> Stream<'k, V, K> {
         macro_rules! rounds {
             ($($number:literal)*) => {$(
                 if $number < K - 1 {
-                    round::<V, N, false>(&mut stream, self.keys[$number]);
+                    round::<V, N, false>(&mut stream, keys.get($number));
                     between.round::<N>($number - 1, data);
                 }
             )*};
@@ -210,7 +211,7 @@ impl<'k, V: Rounds, const K: usize> Stream<'k, V, K> {
         between.end(data);
 
         // The last round key and the data go in together: one operation less.
-        let last = self.keys[K - 1];
+        let last = keys.get(K - 1);
         for (register, part) in stream.iter().zip(data.chunks_mut(V::OCTETS)) {
             store(register.last_round(last.xor(load(part))), part);
         }
@@ -257,7 +258,7 @@ fn before(done: &[u8], octets: usize) -> Option<&[u8]> {
 /// Whole blocks between two applications of their offsets; gives the sum of the plaintext.
 #[inline(always)]
 fn masked<V: Rounds, const K: usize, const INVERSE: bool>(
-    keys: &[V; K],
+    keys: RoundKeys<'_, V, K>,
     offsets: &Offsets,
     start: u128,
     data: &mut [u8],
@@ -285,7 +286,7 @@ fn masked<V: Rounds, const K: usize, const INVERSE: bool>(
 
 /// One frame of OCB3 on its way.
 struct Masked<'k, V, const K: usize, const INVERSE: bool> {
-    keys: &'k [V; K],
+    keys: RoundKeys<'k, V, K>,
     run: crate::mode::Run<'k, V>,
     sum: V,
 }
@@ -294,7 +295,8 @@ impl<V: Rounds, const K: usize, const INVERSE: bool> Masked<'_, V, K, INVERSE> {
     /// At most `N` registers in place, of which the last may hold fewer blocks.
     #[inline(always)]
     fn stripe<const N: usize>(&mut self, data: &mut [u8]) {
-        let (first, last) = (self.keys[0], self.keys[K - 1]);
+        let keys = self.keys.afresh();
+        let (first, last) = (keys.get(0), keys.get(K - 1));
         let masks: [V; N] = self.run.next();
         let mut registers = [V::zero(); N];
         for (i, part) in data.chunks(V::OCTETS).enumerate().take(N) {
@@ -304,7 +306,7 @@ impl<V: Rounds, const K: usize, const INVERSE: bool> Masked<'_, V, K, INVERSE> {
             }
             registers[i] = registers[i].xor3(masks[i], first);
         }
-        rounds::<V, K, N, INVERSE>(self.keys, &mut registers);
+        rounds::<V, K, N, INVERSE>(keys, &mut registers);
         for (i, part) in data.chunks_mut(V::OCTETS).enumerate().take(N) {
             let register = last_round::<V, INVERSE>(registers[i], masks[i].xor(last));
             if INVERSE {
@@ -322,7 +324,7 @@ impl<V: Rounds, const K: usize, const INVERSE: bool> Masked<'_, V, K, INVERSE> {
 
 /// Each block alone.
 #[inline(always)]
-fn alone<V: Rounds, const K: usize, const INVERSE: bool>(keys: &[V; K], octets: &mut [u8]) {
+fn alone<V: Rounds, const K: usize, const INVERSE: bool>(keys: RoundKeys<'_, V, K>, octets: &mut [u8]) {
     let mut stripes = octets.chunks_exact_mut(WIDE * V::OCTETS);
     for stripe in &mut stripes {
         alone_stripe::<V, K, WIDE, INVERSE>(keys, stripe);
@@ -335,15 +337,16 @@ fn alone<V: Rounds, const K: usize, const INVERSE: bool>(keys: &[V; K], octets: 
 /// `N` registers of blocks, of which any may hold fewer.
 #[inline(always)]
 fn alone_stripe<V: Rounds, const K: usize, const N: usize, const INVERSE: bool>(
-    keys: &[V; K],
+    keys: RoundKeys<'_, V, K>,
     octets: &mut [u8],
 ) {
-    let mut registers = [keys[0]; N];
+    let keys = keys.afresh();
+    let mut registers = [keys.get(0); N];
     for (register, part) in registers.iter_mut().zip(octets.chunks(V::OCTETS)) {
         *register = register.xor(load(part));
     }
     rounds::<V, K, N, INVERSE>(keys, &mut registers);
     for (register, part) in registers.into_iter().zip(octets.chunks_mut(V::OCTETS)) {
-        store(last_round::<V, INVERSE>(register, keys[K - 1]), part);
+        store(last_round::<V, INVERSE>(register, keys.get(K - 1)), part);
     }
 }

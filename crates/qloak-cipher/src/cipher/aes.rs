@@ -21,16 +21,16 @@ pub(crate) struct Aes<V, const K: usize> {
 }
 
 impl<V: Rounds, const K: usize> Aes<V, K> {
-    /// The round keys, each in every place of a register.
+    /// The round keys.
     #[inline(always)]
-    pub(crate) fn keys(&self) -> [V; K] {
-        everywhere(&self.keys)
+    pub(crate) fn keys(&self) -> RoundKeys<'_, V, K> {
+        RoundKeys(&self.keys, PhantomData)
     }
 
     /// Those of the inverse.
     #[inline(always)]
-    pub(crate) fn inverse_keys(&self) -> [V; K] {
-        everywhere(&self.inverse)
+    pub(crate) fn inverse_keys(&self) -> RoundKeys<'_, V, K> {
+        RoundKeys(&self.inverse, PhantomData)
     }
 }
 
@@ -56,14 +56,34 @@ impl<V: Rounds, const K: usize> FromKey for Aes<V, K> {
     }
 }
 
-/// Each key in every place of a register.
-#[inline(always)]
-fn everywhere<V: Rounds, const K: usize>(keys: &[Block; K]) -> [V; K] {
-    let mut registers = [V::zero(); K];
-    for (register, key) in registers.iter_mut().zip(keys) {
-        *register = V::splat(key);
+/// Round keys, read from memory where they are used.
+pub(crate) struct RoundKeys<'k, V, const K: usize>(&'k [Block; K], PhantomData<V>);
+
+impl<V, const K: usize> Clone for RoundKeys<'_, V, K> {
+    fn clone(&self) -> Self {
+        *self
     }
-    registers
+}
+
+impl<V, const K: usize> Copy for RoundKeys<'_, V, K> {}
+
+impl<V: Rounds, const K: usize> RoundKeys<'_, V, K> {
+    /// One key, in every place of a register.
+    #[inline(always)]
+    pub(crate) fn get(self, number: usize) -> V {
+        V::splat(&self.0[number])
+    }
+
+    /// The same keys for the next stripe. Where the registers cannot hold all of them, the compiler must
+    /// not believe that it has seen them before: it would keep them on the stack and load them twice.
+    #[inline(always)]
+    pub(crate) fn afresh(self) -> Self {
+        if V::KEYS_FIT {
+            self
+        } else {
+            Self(std::hint::black_box(self.0), PhantomData)
+        }
+    }
 }
 
 /// One of the rounds between the first key and the last round.
@@ -84,11 +104,11 @@ pub(crate) fn round<V: Rounds, const N: usize, const INVERSE: bool>(
 /// All of them.
 #[inline(always)]
 pub(crate) fn rounds<V: Rounds, const K: usize, const N: usize, const INVERSE: bool>(
-    keys: &[V; K],
+    keys: RoundKeys<'_, V, K>,
     registers: &mut [V; N],
 ) {
-    for key in &keys[1..K - 1] {
-        round::<V, N, INVERSE>(registers, *key);
+    for number in 1..K - 1 {
+        round::<V, N, INVERSE>(registers, keys.get(number));
     }
 }
 
