@@ -81,13 +81,15 @@ pub(crate) fn counter_block(nonce: &[u8; NONCE_OCTETS], counter: u32) -> Block {
     block
 }
 
-/// Counters that stand ready in a table: enough for the blocks of a frame of 16 000 octets.
+/// Counters that stand ready in a table.
 const COUNTERS: usize = 1024;
 
-/// Counter blocks of nonce zero, from counter 0 on, with room for the widest register. Counter 2
-/// and those after it are the same for every frame, so each register of them is one load.
-static COUNTER_BLOCKS: [Block; COUNTERS + 3] = {
-    let mut blocks = [[0; 16]; COUNTERS + 3];
+/// The most blocks that are asked for at once: eight of the widest registers.
+const COUNTERS_AT_ONCE: usize = 32;
+
+/// Counter blocks of nonce zero, from counter 0 on: what changes from block to block in any frame.
+static COUNTER_BLOCKS: [Block; COUNTERS] = {
+    let mut blocks = [[0; 16]; COUNTERS];
     let mut counter = 0;
     while counter < blocks.len() {
         blocks[counter][14] = (counter >> 8) as u8;
@@ -97,23 +99,38 @@ static COUNTER_BLOCKS: [Block; COUNTERS + 3] = {
     blocks
 };
 
-/// A register of counter blocks of nonce zero, from `counter` on, modulo 2^32.
+/// `N` registers of counter blocks from `counter` on, modulo 2^32, XORed into `base`, which holds the
+/// nonce. One load each, for the upper bits of the counter are the same for all of them.
 #[inline(always)]
-pub(crate) fn counters<V: Blocks>(counter: u32) -> V {
-    match COUNTER_BLOCKS.get(counter as usize..) {
-        Some(blocks) if blocks.len() >= V::COUNT => V::load(blocks.as_flattened()),
-        _ => far_counters(counter),
+pub(crate) fn counters<V: Blocks, const N: usize>(base: V, counter: u32) -> [V; N] {
+    let low = counter as usize % COUNTERS;
+    let mut far = [[0; 16]; COUNTERS_AT_ONCE];
+    let (blocks, upper) = if low <= COUNTERS - COUNTERS_AT_ONCE {
+        (
+            &COUNTER_BLOCKS[low..][..COUNTERS_AT_ONCE],
+            counter - low as u32,
+        )
+    } else {
+        across(counter, &mut far);
+        (&far[..], 0)
+    };
+    let upper = u128::from(upper.swap_bytes()) << 96;
+    let base = base.xor(V::splat(&upper.to_le_bytes()));
+    let octets = blocks.as_flattened();
+    let mut registers = [base; N];
+    for (register, octets) in registers.iter_mut().zip(octets.chunks_exact(V::OCTETS)) {
+        *register = register.xor(V::load(octets));
     }
+    registers
 }
 
-/// The same beyond the table.
-#[inline(always)]
-fn far_counters<V: Blocks>(counter: u32) -> V {
-    let mut blocks = [[0; 16]; 4];
+/// The same where the upper bits change on the way.
+#[cold]
+#[inline(never)]
+fn across(counter: u32, blocks: &mut [Block; COUNTERS_AT_ONCE]) {
     for (block, number) in blocks.iter_mut().zip(0..) {
         *block = counter_block(&[0; NONCE_OCTETS], counter.wrapping_add(number));
     }
-    V::load(blocks.as_flattened())
 }
 
 /// A register, full or not.

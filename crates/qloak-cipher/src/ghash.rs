@@ -135,7 +135,8 @@ impl<V: Clmul> Hash<'_, V> {
     /// Multiplies by the next powers, Karatsuba's way: three multiplications for four.
     #[inline(always)]
     fn add(&mut self, numbers: V, blocks: usize) {
-        let at = POWERS - self.left;
+        // Never more than POWERS - 1; said so that no bound is checked.
+        let at = (POWERS - self.left) % POWERS;
         let powers = V::load(self.key.powers[at..].as_flattened());
         let sums = V::load(self.key.sums[at..].as_flattened());
         self.left -= blocks;

@@ -15,8 +15,7 @@
 //! IEEE 802.1AE-2018, 10.5 and 10.7.10 to 10.7.18.
 
 use qloak_api::{
-    An, ChannelNumber, ClientPort, Limits, Sci, limits::CLIENT_PORTS_MAX,
-    manage::OutboundCounters,
+    An, ChannelNumber, ClientPort, Limits, Sci, limits::CLIENT_PORTS_MAX, manage::OutboundCounters,
 };
 
 use crate::{

@@ -456,9 +456,9 @@ fn client_frames_that_go_down_with_their_line_frame_are_counted() {
     }
     let begun = link.line.frames.len();
     assert!(begun > 2, "some are in pieces");
-    let protected =
-        link.outbound
-            .protect(link.channel, rooms(&mut link.line.frames), 5 * SECOND);
+    let protected = link
+        .outbound
+        .protect(link.channel, rooms(&mut link.line.frames), 5 * SECOND);
     assert_eq!((protected.frames, protected.no_sa), (0, begun));
     assert_eq!(link.outbound.refused(client(1)), 2);
     assert_eq!(link.outbound.refused(client(2)), 3);

@@ -177,7 +177,7 @@ impl<B: Backend, C: LaneCipher<B::Lanes>> Cipher<B> for Gather<C> {
                 let mut counter = first.wrapping_add((piece.octet / 16) as u32);
                 let registers = piece.octets.div_ceil(B::Lanes::OCTETS);
                 for register in &mut stripe[piece.at..][..registers] {
-                    *register = nonce.xor(counters(counter));
+                    [*register] = counters(nonce, counter);
                     counter = counter.wrapping_add(B::Lanes::COUNT as u32);
                 }
             }

@@ -193,11 +193,8 @@ impl<'k, V: Rounds, const K: usize> Stream<'k, V, K> {
     #[inline(always)]
     fn stripe<const N: usize>(&mut self, data: &mut [u8], between: &mut impl Between) {
         let keys = self.keys.afresh();
-        let mut stream = [self.base; N];
-        for register in &mut stream {
-            *register = register.xor(counters(self.counter));
-            self.counter = self.counter.wrapping_add(V::COUNT as u32);
-        }
+        let mut stream: [V; N] = counters(self.base, self.counter);
+        self.counter = self.counter.wrapping_add((N * V::COUNT) as u32);
         // Unrolled by hand: what is hashed after each round must be known when this is compiled.
         macro_rules! rounds {
             ($($number:literal)*) => {$(
@@ -224,14 +221,18 @@ impl<V: Rounds + Clmul, const K: usize> Stream<'_, V, K> {
     fn seal(&mut self, hash: &mut Hash<'_, V>, data: &mut [u8]) {
         let stripe = WIDE * V::OCTETS;
         let full = data.len() / stripe * stripe;
-        for at in (0..full).step_by(stripe) {
+        if full > 0 {
+            self.full(data, &mut Nothing);
+        }
+        for at in (stripe..full).step_by(stripe) {
             let (done, now) = data.split_at_mut(at);
             hash.reserve();
-            self.full(now, &mut HashBefore(hash, before(done, stripe)));
+            self.full(now, &mut HashBefore(hash, Some(last(done, stripe))));
         }
         let (done, rest) = data.split_at_mut(full);
+        let before = (full > 0).then(|| last(done, stripe));
         hash.reserve();
-        self.rest(rest, &mut HashBefore(hash, before(done, stripe)));
+        self.rest(rest, &mut HashBefore(hash, before));
         hash.reserve();
         hash.absorb(&data[full..]);
     }
@@ -249,10 +250,10 @@ impl<V: Rounds + Clmul, const K: usize> Stream<'_, V, K> {
     }
 }
 
-/// The last `octets` octets of what is done; None before the first stripe.
+/// The last `octets` octets of what is done.
 #[inline(always)]
-fn before(done: &[u8], octets: usize) -> Option<&[u8]> {
-    done.len().checked_sub(octets).map(|at| &done[at..])
+fn last(done: &[u8], octets: usize) -> &[u8] {
+    &done[done.len() - octets..][..octets]
 }
 
 /// Whole blocks between two applications of their offsets; gives the sum of the plaintext.
@@ -324,7 +325,10 @@ impl<V: Rounds, const K: usize, const INVERSE: bool> Masked<'_, V, K, INVERSE> {
 
 /// Each block alone.
 #[inline(always)]
-fn alone<V: Rounds, const K: usize, const INVERSE: bool>(keys: RoundKeys<'_, V, K>, octets: &mut [u8]) {
+fn alone<V: Rounds, const K: usize, const INVERSE: bool>(
+    keys: RoundKeys<'_, V, K>,
+    octets: &mut [u8],
+) {
     let mut stripes = octets.chunks_exact_mut(WIDE * V::OCTETS);
     for stripe in &mut stripes {
         alone_stripe::<V, K, WIDE, INVERSE>(keys, stripe);
