@@ -13,6 +13,10 @@
 //! Longer texts are hashed 128 blocks at a time; what came before enters as one more block, added to
 //! the next. Numbers are kept with their octets reversed and multiplied by x, so that the product of
 //! two is right without a shift; the polynomial is then x^128 + x^127 + x^126 + x^121 + 1.
+//!
+//! A product of 128 by 128 bits takes four multiplications of halves the schoolbook's way, or three
+//! and some additions Karatsuba's way. Which is faster depends on how many multipliers a CPU has, so
+//! both are here and [`Level::karatsuba_pays`] chooses when a key is made.
 
 use std::marker::PhantomData;
 
@@ -20,6 +24,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::backend::{Backend, Block, Ghash};
 use crate::lanes::{Blocks, Clmul};
+use crate::level::Level;
 
 /// Blocks that are summed before a reduction.
 const POWERS: usize = 128;
@@ -37,11 +42,13 @@ pub(crate) struct Powers<V> {
     powers: [Block; POWERS + ROOM],
     /// Of each power the exclusive or of its halves, in both halves.
     sums: [Block; POWERS + ROOM],
+    /// Whether products are made Karatsuba's way.
+    pub(crate) karatsuba: bool,
     registers: PhantomData<V>,
 }
 
-/// One hash on its way.
-pub(crate) struct Hash<'k, V> {
+/// One hash on its way, Karatsuba's or the schoolbook's.
+pub(crate) struct Hash<'k, V, const KARATSUBA: bool> {
     key: &'k Powers<V>,
     low: V,
     middle: V,
@@ -55,7 +62,11 @@ pub(crate) struct Hash<'k, V> {
 impl<V: Clmul> Powers<V> {
     /// Begins the hash of `aad` and then `octets` octets of ciphertext, and takes in `aad`.
     #[inline(always)]
-    pub(crate) fn begin(&self, aad: &[u8], octets: usize) -> Hash<'_, V> {
+    pub(crate) fn begin<const KARATSUBA: bool>(
+        &self,
+        aad: &[u8],
+        octets: usize,
+    ) -> Hash<'_, V, KARATSUBA> {
         let (aad_blocks, blocks) = (aad.len().div_ceil(16), octets.div_ceil(16));
         let mut hash = Hash {
             key: self,
@@ -79,7 +90,7 @@ impl<V: Clmul> Powers<V> {
     }
 }
 
-impl<V: Clmul> Hash<'_, V> {
+impl<V: Clmul, const KARATSUBA: bool> Hash<'_, V, KARATSUBA> {
     /// Makes sure that the next `blocks` blocks, no more than one stripe, meet their powers.
     /// A text's stripes but the last have a number of blocks that divides 128.
     #[inline(always)]
@@ -132,26 +143,34 @@ impl<V: Clmul> Hash<'_, V> {
         hash.to_be_bytes()
     }
 
-    /// Multiplies by the next powers, Karatsuba's way: three multiplications for four.
+    /// Multiplies by the next powers.
     #[inline(always)]
     fn add(&mut self, numbers: V, blocks: usize) {
         // Never more than POWERS - 1; said so that no bound is checked.
         let at = (POWERS - self.left) % POWERS;
         let powers = V::load(self.key.powers[at..].as_flattened());
-        let sums = V::load(self.key.sums[at..].as_flattened());
         self.left -= blocks;
         self.remaining -= blocks;
         self.low = self.low.xor(numbers.low_low(powers));
         self.high = self.high.xor(numbers.high_high(powers));
-        let halves = numbers.xor(numbers.exchange());
-        self.middle = self.middle.xor(halves.low_low(sums));
+        self.middle = if KARATSUBA {
+            let sums = V::load(self.key.sums[at..].as_flattened());
+            let halves = numbers.xor(numbers.exchange());
+            self.middle.xor(halves.low_low(sums))
+        } else {
+            let products = (numbers.low_high(powers), numbers.high_low(powers));
+            self.middle.xor3(products.0, products.1)
+        };
     }
 
     /// The sum of all products so far, modulo the polynomial.
     #[inline(always)]
     fn reduced(&self) -> Block {
         let (low, high) = (self.low.fold_one(), self.high.fold_one());
-        let middle = self.middle.fold_one().xor3(low, high);
+        let mut middle = self.middle.fold_one();
+        if KARATSUBA {
+            middle = middle.xor3(low, high);
+        }
         reduce(low, middle, high).fold()
     }
 }
@@ -175,9 +194,10 @@ fn multiply<X: Clmul>(a: X, b: X) -> X {
     reduce(a.low_low(b), middle, a.high_high(b))
 }
 
-impl<B: Backend, V: Clmul> Ghash<B> for Powers<V> {
+impl<V: Clmul> Powers<V> {
+    /// The powers of H.
     #[inline(always)]
-    fn new(h: &Block) -> Self {
+    pub(crate) fn of(h: &Block, karatsuba: bool) -> Self {
         // Multiplied by x, which undoes the shift that reversed bits cost each product.
         let number = u128::from_be_bytes(*h);
         let number = (number << 1) ^ ((number >> 127) * POLYNOMIAL);
@@ -193,14 +213,37 @@ impl<B: Backend, V: Clmul> Ghash<B> for Powers<V> {
         Self {
             powers,
             sums,
+            karatsuba,
             registers: PhantomData,
         }
     }
 
+    /// [`Ghash::tag`], in one of the two ways.
     #[inline(always)]
-    fn tag(&self, aad: &[u8], ciphertext: &[u8], mask: &Block) -> Block {
-        let mut hash = self.begin(aad, ciphertext.len());
+    pub(crate) fn hash<const KARATSUBA: bool>(
+        &self,
+        aad: &[u8],
+        ciphertext: &[u8],
+        mask: &Block,
+    ) -> Block {
+        let mut hash = self.begin::<KARATSUBA>(aad, ciphertext.len());
         hash.absorb_long(ciphertext);
         hash.finish(aad.len(), ciphertext.len(), mask)
+    }
+}
+
+impl<B: Backend, V: Clmul> Ghash<B> for Powers<V> {
+    #[inline(always)]
+    fn new(h: &Block) -> Self {
+        Self::of(h, Level::karatsuba_pays())
+    }
+
+    #[inline(always)]
+    fn tag(&self, aad: &[u8], ciphertext: &[u8], mask: &Block) -> Block {
+        if self.karatsuba {
+            self.hash::<true>(aad, ciphertext, mask)
+        } else {
+            self.hash::<false>(aad, ciphertext, mask)
+        }
     }
 }

@@ -124,6 +124,20 @@ impl Level {
         }
     }
 
+    /// Whether GHASH is faster with three multiplications and more additions than with four: where
+    /// multiplications are what it waits for. So it is on AMD's CPUs; Intel's of AVX-512 have a unit
+    /// that would be busy with the additions' shuffles as long as with the fourth multiplication.
+    pub(crate) fn karatsuba_pays() -> bool {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let vendor = std::arch::x86_64::__cpuid(0);
+            let name = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
+            name.as_flattened() != b"GenuineIntel"
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        true
+    }
+
     #[cfg(target_arch = "aarch64")]
     pub(crate) fn of_this_cpu() -> Level {
         // On Arm the detection's `aes` covers PMULL as well.

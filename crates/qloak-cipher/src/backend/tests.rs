@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde::Deserialize;
 
 use super::planes::Planes;
-use super::soft::{Crypto, Soft};
+use super::soft::{Crypto, Soft, SoftGhash};
 use super::*;
 
 #[derive(Deserialize)]
@@ -297,4 +297,42 @@ fn hex(digits: &str) -> Vec<u8> {
 
 fn block_of(digits: &str) -> Block {
     hex(digits).try_into().expect("one block")
+}
+
+/// GHASH of texts around a register, a stripe and a round of powers, multiplied both ways.
+struct BothWays;
+
+impl<B: Registers> Kernel<B> for BothWays {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, _: B) {
+        let octets: Vec<u8> = (0..3000_u32).map(|n| (n * n >> 3) as u8).collect();
+        let block = |at: usize| <Block>::try_from(&octets[at..at + 16]).expect("16 octets");
+        let (h, mask) = (block(50), block(9));
+        let key = Powers::<B::Aes>::of(&h, true);
+        for text in (0..140).chain(500..530).chain(2000..2100) {
+            let (aad, text) = (&octets[..text % 41], &octets[3..3 + text]);
+            let expected = <SoftGhash as Ghash<Soft>>::new(&h).tag(aad, text, &mask);
+            let what = format!("AAD of {} octets, text of {}", aad.len(), text.len());
+            assert_eq!(key.hash::<true>(aad, text, &mask), expected, "{what}");
+            assert_eq!(key.hash::<false>(aad, text, &mask), expected, "{what}");
+        }
+    }
+}
+
+#[test]
+fn both_ways_of_multiplying_are_ghash() {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if let Some(backend) = aesni::Aesni::new() {
+            backend.run(BothWays);
+        }
+        if let Some(backend) = vaes256::Vaes256::new() {
+            backend.run(BothWays);
+        }
+        if let Some(backend) = vaes512::Vaes512::new() {
+            backend.run(BothWays);
+        }
+    }
 }

@@ -58,16 +58,10 @@ where
         tags: &mut [Block],
     ) {
         let keys = self.keys();
-        for (job, tag) in batch.iter_mut().zip(tags) {
-            let octets = job.data().len();
-            let mut stream = Stream::new(keys, job.nonce(), 2);
-            let mut hash = ghash.begin(job.aad(), octets);
-            if SEAL {
-                stream.seal(&mut hash, job.data_mut());
-            } else {
-                stream.open(&mut hash, job.data_mut());
-            }
-            *tag = hash.finish(job.aad().len(), octets, tag);
+        if ghash.karatsuba {
+            hashed::<J, V, K, SEAL, true>(keys, ghash, batch, tags);
+        } else {
+            hashed::<J, V, K, SEAL, false>(keys, ghash, batch, tags);
         }
     }
 
@@ -96,6 +90,47 @@ where
     }
 }
 
+/// Counter mode from counter 2 on, and GHASH.
+#[inline(always)]
+fn hashed<J, V, const K: usize, const SEAL: bool, const KARATSUBA: bool>(
+    keys: RoundKeys<'_, V, K>,
+    ghash: &Powers<V>,
+    batch: &mut [&mut J],
+    tags: &mut [Block],
+) where
+    J: Job,
+    V: Rounds + Clmul,
+{
+    let is_short = |job: &J| job.data().len() < WIDE * V::OCTETS;
+    for (job, tag) in batch.iter_mut().zip(&mut *tags) {
+        let mut stream = Stream::new(keys, job.nonce(), 2);
+        if !is_short(job) {
+            let octets = job.data().len();
+            let mut hash = ghash.begin::<KARATSUBA>(job.aad(), octets);
+            if SEAL {
+                stream.seal(&mut hash, job.data_mut());
+            } else {
+                stream.open(&mut hash, job.data_mut());
+            }
+            *tag = hash.finish(job.aad().len(), octets, tag);
+        } else if SEAL {
+            stream.rest(job.data_mut(), &mut Nothing);
+        } else {
+            *tag = ghash.hash::<KARATSUBA>(job.aad(), job.data(), tag);
+        }
+    }
+    for (job, tag) in batch.iter_mut().zip(tags) {
+        if !is_short(job) {
+            continue;
+        }
+        if SEAL {
+            *tag = ghash.hash::<KARATSUBA>(job.aad(), job.data(), tag);
+        } else {
+            Stream::new(keys, job.nonce(), 2).rest(job.data_mut(), &mut Nothing);
+        }
+    }
+}
+
 /// Work that goes on between the rounds of a stripe.
 trait Between {
     /// After a round, counted from 0; `data` is what the stripe will change, `N` registers of it.
@@ -116,9 +151,12 @@ impl Between for Nothing {
 }
 
 /// The full stripe before this one is hashed, if there is one.
-struct HashBefore<'h, 'k, 'd, V>(&'h mut Hash<'k, V>, Option<&'d [u8]>);
+struct HashBefore<'h, 'k, 'd, V, const KARATSUBA: bool>(
+    &'h mut Hash<'k, V, KARATSUBA>,
+    Option<&'d [u8]>,
+);
 
-impl<V: Clmul> Between for HashBefore<'_, '_, '_, V> {
+impl<V: Clmul, const KARATSUBA: bool> Between for HashBefore<'_, '_, '_, V, KARATSUBA> {
     #[inline(always)]
     fn round<const N: usize>(&mut self, round: usize, _: &[u8]) {
         if let (Some(before), true) = (self.1, round < WIDE) {
@@ -136,9 +174,9 @@ impl<V: Clmul> Between for HashBefore<'_, '_, '_, V> {
 }
 
 /// This stripe is hashed before it changes.
-struct HashThis<'h, 'k, V>(&'h mut Hash<'k, V>);
+struct HashThis<'h, 'k, V, const KARATSUBA: bool>(&'h mut Hash<'k, V, KARATSUBA>);
 
-impl<V: Clmul> Between for HashThis<'_, '_, V> {
+impl<V: Clmul, const KARATSUBA: bool> Between for HashThis<'_, '_, V, KARATSUBA> {
     #[inline(always)]
     fn round<const N: usize>(&mut self, round: usize, data: &[u8]) {
         if round < N && data.len() >= (round + 1) * V::OCTETS {
@@ -218,7 +256,7 @@ impl<'k, V: Rounds, const K: usize> Stream<'k, V, K> {
 impl<V: Rounds + Clmul, const K: usize> Stream<'_, V, K> {
     /// Enciphers a frame and hashes what comes out.
     #[inline(always)]
-    fn seal(&mut self, hash: &mut Hash<'_, V>, data: &mut [u8]) {
+    fn seal<const KARATSUBA: bool>(&mut self, hash: &mut Hash<'_, V, KARATSUBA>, data: &mut [u8]) {
         let stripe = WIDE * V::OCTETS;
         let full = data.len() / stripe * stripe;
         if full > 0 {
@@ -239,7 +277,7 @@ impl<V: Rounds + Clmul, const K: usize> Stream<'_, V, K> {
 
     /// Hashes a frame and deciphers it.
     #[inline(always)]
-    fn open(&mut self, hash: &mut Hash<'_, V>, data: &mut [u8]) {
+    fn open<const KARATSUBA: bool>(&mut self, hash: &mut Hash<'_, V, KARATSUBA>, data: &mut [u8]) {
         let mut stripes = data.chunks_exact_mut(WIDE * V::OCTETS);
         for stripe in &mut stripes {
             hash.reserve();
