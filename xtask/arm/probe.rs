@@ -3,5 +3,6 @@
 
 fn main() {
     let aes = std::arch::is_aarch64_feature_detected!("aes");
-    println!("{} aes={aes}", std::env::consts::ARCH);
+    let pmull = std::arch::is_aarch64_feature_detected!("pmull");
+    println!("{} aes={aes} pmull={pmull}", std::env::consts::ARCH);
 }

@@ -2,15 +2,17 @@
 //!
 //! Compiles qloak-cipher for 64-bit Arm and runs its tests under qemu-user, which emulates the CPU and
 //! hands system calls to this kernel: on a CPU with AES and PMULL, and on one that says it has neither.
-//! Answers are checked there, never speed. Where Arm cannot be compiled for, that is said with the
-//! reason, and nothing is reported as passed.
+//! Answers are checked there, never speed; and that the kernels for Arm hold Arm's own instructions. Where
+//! Arm cannot be compiled for, that is said with the reason, and nothing is reported as passed.
 
 mod compiler;
 mod debian;
+mod instructions;
 
-use std::{fs, path::PathBuf, process::Command};
+use std::{env, fs, path::PathBuf, process::Command};
 
 use crate::{
+    emulate::programs,
     limits::STEP_TIME_MAX,
     proc,
     setup::{self, Need},
@@ -26,6 +28,10 @@ const TARGET: &str = "aarch64-unknown-linux-gnu";
 const LINKER: &str = "aarch64-linux-gnu-gcc";
 /// Where Debian keeps the C library for it.
 const LIBRARIES: &str = "/usr/aarch64-linux-gnu";
+/// The crate whose tests are run.
+const PACKAGE: &str = "qloak-cipher";
+/// Random cases of a test, unless the caller's environment says how many: each takes a hundred times as long here.
+const CASES: (&str, &str) = ("PROPTEST_CASES", "8");
 
 /// Tests of the cipher for 64-bit Arm, under an emulator.
 #[derive(clap::Args, Default)]
@@ -68,7 +74,12 @@ pub(crate) fn all(steps: &mut Steps, arguments: &Arguments) -> Done {
     })?;
     let Some(arm) = ready else { return Ok(()) };
     steps.command("arm build", arm.tests(Cpu::Aes).arg("--no-run"))?;
+    steps.step("arm instructions", || {
+        ui::line(instructions::check(&arm.unit_tests()?)?);
+        Ok(Did::Passed)
+    })?;
     for cpu in [Cpu::Aes, Cpu::NoAes] {
+        ui::line(format_args!("{}: {}", cpu.name(), cpu.story()));
         steps.command(cpu.name(), arm.tests(cpu).arg("--no-fail-fast"))?;
     }
     Ok(())
@@ -89,11 +100,19 @@ impl Cpu {
         }
     }
 
+    /// What runs there.
+    fn story(self) -> &'static str {
+        match self {
+            Self::Aes => "all tests of the cipher under qemu-user, at the levels armv8 and soft",
+            Self::NoAes => "the same on a CPU that says it has no AES, at the level soft alone",
+        }
+    }
+
     /// What `arm/probe.rs` says on it.
     fn probe(self) -> &'static str {
         match self {
-            Self::Aes => "aarch64 aes=true",
-            Self::NoAes => "aarch64 aes=false",
+            Self::Aes => "aarch64 aes=true pmull=true",
+            Self::NoAes => "aarch64 aes=false pmull=false",
         }
     }
 }
@@ -173,8 +192,8 @@ impl Arm {
     fn tests(&self, cpu: Cpu) -> Command {
         let mut cargo = cargo();
         cargo
-            .args("test -p qloak-cipher --lib --tests --locked --target".split(' '))
-            .args([TARGET, "--target-dir"])
+            .args(["test", "-p", PACKAGE, "--lib", "--tests", "--locked"])
+            .args(["--target", TARGET, "--target-dir"])
             .arg(self.folder.join("build"))
             // As TOML, so that a path with a space stays one word.
             .arg("--config")
@@ -183,7 +202,22 @@ impl Arm {
             .arg(format!("target.{TARGET}.linker={LINKER:?}"))
             .env("RUSTC", self.compiler.rustc())
             .env(format!("CC_{}", TARGET.replace('-', "_")), LINKER);
+        if env::var_os(CASES.0).is_none() {
+            cargo.env(CASES.0, CASES.1);
+        }
         cargo
+    }
+
+    /// The program of the crate's unit tests, which is built.
+    fn unit_tests(&self) -> Done<PathBuf> {
+        let mut list = self.tests(Cpu::Aes);
+        list.args(["--no-run", "--message-format=json", "--quiet"])
+            .current_dir(tree::root());
+        programs::listed(&proc::output(&mut list)?)
+            .into_iter()
+            .find(|program| program.name.starts_with("lib-"))
+            .map(|program| program.path)
+            .ok_or_else(|| Failure::new(format!("{PACKAGE} has no unit tests for Arm")))
     }
 }
 

@@ -16,7 +16,7 @@ mod guest;
 mod image;
 mod machine;
 mod parts;
-mod programs;
+pub(crate) mod programs;
 
 use std::{fs, path::PathBuf, time::Duration};
 

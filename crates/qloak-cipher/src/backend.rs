@@ -92,12 +92,15 @@ macro_rules! backend {
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod aesni;
+#[cfg(any(test, target_arch = "x86_64"))]
 pub(crate) mod affine;
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod armv8;
 mod aws_lc;
 pub(crate) mod gates;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod gfni256;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 pub(crate) mod nibbles;
 pub(crate) mod part;
 pub(crate) mod planes;
@@ -314,6 +317,8 @@ pub(crate) fn schedule(
         Level::Vaes256 => on(vaes256::Vaes256::new()?, suite, key),
         #[cfg(target_arch = "x86_64")]
         Level::Aesni => on(aesni::Aesni::new()?, suite, key),
+        #[cfg(target_arch = "aarch64")]
+        Level::Armv8 => on(armv8::Armv8::new()?, suite, key),
         _ => return Some((soft::NAME, soft::schedule(suite, key)?)),
     };
     Some((level.name(), schedule?))

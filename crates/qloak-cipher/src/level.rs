@@ -140,8 +140,9 @@ impl Level {
 
     #[cfg(target_arch = "aarch64")]
     pub(crate) fn of_this_cpu() -> Level {
-        // On Arm the detection's `aes` covers PMULL as well.
-        if std::arch::is_aarch64_feature_detected!("aes") {
+        use std::arch::is_aarch64_feature_detected as has;
+        // The registers' octets and words are taken to lie as in memory.
+        if cfg!(target_endian = "little") && has!("aes") && has!("pmull") {
             Level::Armv8
         } else {
             Level::Soft

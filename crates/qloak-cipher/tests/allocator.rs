@@ -12,8 +12,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use common::{everything, key_of};
-use qloak_cipher::suite::SUITES;
-use qloak_cipher::{Level, Open, Seal};
+use qloak_cipher::{Open, Seal};
 
 struct Watching;
 
@@ -130,18 +129,22 @@ fn a_dropped_key_leaves_nothing_of_itself() {
     // The watcher sees octets that were left, or this test would prove nothing.
     assert_eq!(left_by(Box::new([0xffu8; 240])), (240, 240));
 
-    for suite in &SUITES {
-        let (octets, non_zero) = left_by(key_of(suite, Level::Soft));
+    for (suite, level) in everything() {
+        let key = key_of(suite, level);
+        if key.backend() == "aws-lc" {
+            // Its key lies where this allocator does not look.
+            continue;
+        }
+        let (octets, non_zero) = left_by(key);
+        let what = format!("{} at {level}", suite.name);
         // Beside the key there lie flags and lengths, and nothing else that is not zero.
         assert!(
             non_zero <= 4,
-            "{}: {non_zero} of {octets} octets are left",
-            suite.name
+            "{what}: {non_zero} of {octets} octets are left"
         );
         assert!(
             suite.name == "plain" || octets >= 32,
-            "{}: {octets} octets",
-            suite.name
+            "{what}: {octets} octets"
         );
     }
 }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{everything, key_of, levels, octets, open, seal};
+use common::{cases, everything, key_of, levels, octets, open, seal};
 use proptest::prelude::*;
 use qloak_cipher::limits::{AAD_OCTETS_MAX, DATA_OCTETS_MAX};
 use qloak_cipher::suite::SUITES;
@@ -45,8 +45,6 @@ fn each_suite_runs_on_the_backend_of_its_level() {
             (Mode::Poly1305, level) if level > Level::Soft => "aws-lc",
             // Instructions of the Galois field help Camellia alone.
             (_, Level::Gfni256) if !suite.cipher.starts_with("Camellia") => "vaes256",
-            // Registers of Arm are not written yet.
-            (_, Level::Armv8) => "soft",
             _ => level.name(),
         };
         assert_eq!(key_of(suite, level).backend(), expected, "{}", suite.name);
@@ -54,7 +52,7 @@ fn each_suite_runs_on_the_backend_of_its_level() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(cases(128))]
 
     #[test]
     fn what_was_sealed_on_one_backend_opens_on_another(

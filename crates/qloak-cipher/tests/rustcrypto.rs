@@ -8,7 +8,7 @@ use aes::{Aes128, Aes192, Aes256};
 use aes_gcm::AesGcm;
 use aes_gcm::aead::{AeadInOut, consts::U12};
 use camellia::{Camellia128, Camellia192, Camellia256};
-use common::{levels, open, seal};
+use common::{cases, levels, open, seal};
 use ocb3::Ocb3;
 use proptest::prelude::*;
 use qloak_cipher::{Suite, SuiteKey};
@@ -73,7 +73,7 @@ fn beside_rustcrypto(key: &[u8; 32], nonce: [u8; 12], aad: &[u8], data: &[u8]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(cases(48))]
 
     #[test]
     fn modes_are_rustcryptos_modes(

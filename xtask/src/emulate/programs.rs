@@ -23,11 +23,11 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// A test program.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Program {
+pub(crate) struct Program {
     /// The name of the test target; `lib-` before it for the unit tests.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Where it lies.
-    pub(super) path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The folder of its crate.
     pub(super) folder: PathBuf,
 }
@@ -65,7 +65,7 @@ pub(super) fn build(package: &str, folder: &Path) -> Done<Vec<Program>> {
 }
 
 /// The programs that cargo's messages name.
-fn listed(messages: &str) -> Vec<Program> {
+pub(crate) fn listed(messages: &str) -> Vec<Program> {
     #[derive(Deserialize)]
     struct Message {
         reason: String,

@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 
 use super::Block;
 use super::gates;
-use super::nibbles::{LastRounds, Nibbles};
+use super::nibbles::{LastRounds, Nibbles, Shuffle};
 use super::part;
 use crate::cipher::camellia::octets::Unpack;
 use crate::lanes::{Blocks, Clmul, Logic, Rounds, Words};
@@ -354,35 +354,63 @@ impl Unpack for Ymm {
     }
 }
 
+impl Shuffle for Ymm {
+    #[inline(always)]
+    fn splat_octets(octets: u32) -> Self {
+        Self::splat_word(octets)
+    }
+
+    #[inline(always)]
+    fn nibbles(self) -> [Self; 2] {
+        simd!({
+            let mask = _mm256_set1_epi8(0x0f);
+            let high = _mm256_srli_epi16::<4>(self.0);
+            [
+                Self(_mm256_and_si256(self.0, mask)),
+                Self(_mm256_and_si256(high, mask)),
+            ]
+        })
+    }
+
+    #[inline(always)]
+    fn shuffled(self, places: Self) -> Self {
+        simd!(Self(_mm256_shuffle_epi8(self.0, places.0)))
+    }
+}
+
 /// AES on one half of a register after the other, for Camellia.
 #[derive(Clone, Copy)]
 pub(crate) struct AesNi;
 
-impl LastRounds for AesNi {
+impl AesNi {
     #[inline(always)]
-    fn forward(octets: __m256i, key: u32) -> __m256i {
-        by_halves(octets, key, |half, key| {
-            simd!(_mm_aesenclast_si128(half, key))
-        })
+    fn halves(register: Ymm) -> [Xmm; 2] {
+        simd!([
+            Xmm(_mm256_castsi256_si128(register.0)),
+            Xmm(_mm256_extracti128_si256::<1>(register.0))
+        ])
     }
 
     #[inline(always)]
-    fn backward(octets: __m256i, key: u32) -> __m256i {
-        by_halves(octets, key, |half, key| {
-            simd!(_mm_aesdeclast_si128(half, key))
-        })
+    fn joined(low: Xmm, high: Xmm) -> Ymm {
+        simd!(Ymm(_mm256_set_m128i(high.0, low.0)))
     }
 }
 
-#[inline(always)]
-fn by_halves(octets: __m256i, key: u32, round: impl Fn(__m128i, __m128i) -> __m128i) -> __m256i {
-    let key = simd!(_mm_set1_epi32(key.cast_signed()));
-    let low = round(simd!(_mm256_castsi256_si128(octets)), key);
-    let high = round(simd!(_mm256_extracti128_si256::<1>(octets)), key);
-    simd!(_mm256_inserti128_si256::<1>(
-        _mm256_castsi128_si256(low),
-        high
-    ))
+impl LastRounds for AesNi {
+    type Register = Ymm;
+
+    #[inline(always)]
+    fn forward(octets: Ymm, key: Ymm) -> Ymm {
+        let ([low, high], [key, _]) = (Self::halves(octets), Self::halves(key));
+        Self::joined(low.last_round(key), high.last_round(key))
+    }
+
+    #[inline(always)]
+    fn backward(octets: Ymm, key: Ymm) -> Ymm {
+        let ([low, high], [key, _]) = (Self::halves(octets), Self::halves(key));
+        Self::joined(low.last_inverse_round(key), high.last_inverse_round(key))
+    }
 }
 
 /// Ones, then zeros: a window of it keeps the first octets of a register.

@@ -38,6 +38,11 @@ impl<V: Gfni> Affine<V> {
         Self(self.0.mapped(V::splat_rows(rows)))
     }
 
+    #[inline(always)]
+    fn xor3(self, second: Self, third: Self) -> Self {
+        Self(self.0.xor3(second.0, third.0))
+    }
+
     /// From the right word of a half to the left one.
     #[inline(always)]
     fn pass_back(half: &mut Half<Self>, back: &[u64; 4]) {
@@ -98,11 +103,6 @@ impl<V: Gfni> Octets for Affine<V> {
         Self(self.0.xor(other.0))
     }
 
-    #[inline(always)]
-    fn xor3(self, second: Self, third: Self) -> Self {
-        Self(self.0.xor3(second.0, third.0))
-    }
-
     fn round_key<const FROM: usize>(difference: u64) -> Splats {
         if V::HAS_XOR3 {
             octets::splats(difference, BASE)
@@ -115,7 +115,7 @@ impl<V: Gfni> Octets for Affine<V> {
     fn round<const FROM: usize>(from: &Half<Self>, to: &mut Half<Self>, key: &Splats) {
         let mut boxes = octets::through_boxes(from);
         if V::HAS_XOR3 {
-            octets::spread_with(boxes, to, key);
+            spread_with(boxes, to, key);
         } else {
             for at in 0..8 {
                 boxes[at] = boxes[at].xor(Self::splat(key[at]));
@@ -144,5 +144,29 @@ impl<V: Gfni> Octets for Affine<V> {
         if HALF == LEFT {
             Self::pass_back(half, back);
         }
+    }
+}
+
+/// P as [`octets::spread`] does it, with exclusive ors of three, and a difference for each octet.
+#[inline(always)]
+fn spread_with<V: Gfni>(boxes: Half<Affine<V>>, to: &mut Half<Affine<V>>, difference: &Splats) {
+    let [a, b, c, d, e, f, g, h] = boxes;
+    let (ab, bc, cd, da) = (a.xor(b), b.xor(c), c.xor(d), d.xor(a));
+    let all = ab.xor3(cd, e.xor3(f, g.xor(h)));
+    let but = [
+        (b, e),
+        (c, f),
+        (d, g),
+        (a, h),
+        (cd, e),
+        (da, f),
+        (ab, g),
+        (bc, h),
+    ];
+    for at in 0..8 {
+        let (first, second) = but[at];
+        to[at] = to[at]
+            .xor3(Affine::splat(difference[at]), first)
+            .xor3(second, all);
     }
 }

@@ -1,32 +1,61 @@
-//! Camellia on AVX2: 32 octets a register, inverted by the last round of AES.
+//! Camellia on byte shuffles and AES: an octet a place, inverted by the last round of AES.
 //!
 //! SubBytes is an inversion before a linear map, and InvSubBytes one after it. The left half goes
 //! through the one and the right half through the other: the shift of rows that comes with each is
 //! undone by the other's, and each half has the basis that its own likes. Linear maps are looked up
-//! by byte shuffles, half an octet at a time. The key enters as the round key of AES, for nothing.
+//! by byte shuffles, half an octet at a time. Where AES adds its key last, the round's key enters there.
 
-use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
-use super::aesni::Ymm;
+use super::Block;
 use crate::cipher::camellia::field::{self, Matrix};
-use crate::cipher::camellia::octets::{self, Half, LEFT, LayerMaps, Octets, RIGHT, Splats};
-use crate::lanes::{Blocks, STRIPE};
+use crate::cipher::camellia::octets::{self, Half, LEFT, LayerMaps, Octets, RIGHT, Splats, Unpack};
+use crate::lanes::{Blocks, Rounds, STRIPE};
 
-/// The last rounds of AES on two blocks, both ways.
-pub(crate) trait LastRounds: Copy + Send + Sync + 'static {
-    /// SubBytes, ShiftRows, AddRoundKey.
-    fn forward(octets: __m256i, key: u32) -> __m256i;
-    /// InvSubBytes, InvShiftRows, AddRoundKey.
-    fn backward(octets: __m256i, key: u32) -> __m256i;
+/// Registers with a byte shuffle.
+pub(crate) trait Shuffle: Unpack {
+    /// The same four octets everywhere.
+    fn splat_octets(octets: u32) -> Self;
+    /// The low half and the high half of each octet.
+    fn nibbles(self) -> [Self; 2];
+    /// Of each block the octets at these places, each below 16.
+    fn shuffled(self, places: Self) -> Self;
 }
 
-/// 32 octets, one of each block of a stripe, on a CPU that does AES as `A` says.
+/// The last rounds of AES on each block of a register, both ways.
+pub(crate) trait LastRounds: Copy + Send + Sync + 'static {
+    /// The register.
+    type Register: Shuffle;
+    /// SubBytes, ShiftRows, AddRoundKey.
+    fn forward(octets: Self::Register, key: Self::Register) -> Self::Register;
+    /// InvSubBytes, InvShiftRows, AddRoundKey.
+    fn backward(octets: Self::Register, key: Self::Register) -> Self::Register;
+}
+
+/// Registers of which every block goes through AES at once.
 #[derive(Clone, Copy)]
-pub(crate) struct Nibbles<A>(__m256i, PhantomData<A>);
+pub(crate) struct Whole<V>(PhantomData<V>);
+
+impl<V: Rounds + Shuffle> LastRounds for Whole<V> {
+    type Register = V;
+
+    #[inline(always)]
+    fn forward(octets: V, key: V) -> V {
+        octets.last_round(key)
+    }
+
+    #[inline(always)]
+    fn backward(octets: V, key: V) -> V {
+        octets.last_inverse_round(key)
+    }
+}
+
+/// One octet of each block of a stripe, on a CPU that does AES as `A` says.
+#[derive(Clone, Copy)]
+pub(crate) struct Nibbles<A: LastRounds>(A::Register);
 
 /// A linear map, and a constant: what each low half of an octet and each high half adds.
-type Tables = [[u8; 16]; 2];
+type Tables = [Block; 2];
 
 /// FL's three maps that begin at or lead to an octet of a word: see [`LayerMaps`].
 type LaneLayer = [Tables; 3];
@@ -53,62 +82,38 @@ impl<A: LastRounds, const NUMBER: usize, const FROM: usize> Sbox<A, NUMBER, FROM
             4 => octets.mapped(&Self::IN_FRONT_TABLES),
             _ => octets,
         };
+        let key = A::Register::splat_octets(key);
         let inverted = match FROM {
             LEFT => A::forward(octets.0, key),
             _ => A::backward(octets.0, key),
         };
-        Nibbles::new(inverted).mapped(&Self::BEHIND_TABLES)
+        Nibbles::<A>(inverted).mapped(&Self::BEHIND_TABLES)
     }
 }
 
 impl<A: LastRounds> Nibbles<A> {
     #[inline(always)]
-    fn new(octets: __m256i) -> Self {
-        Self(octets, PhantomData)
-    }
-
-    /// Each half of an octet by itself.
-    #[inline(always)]
-    fn nibbles(self) -> [__m256i; 2] {
-        simd!({
-            let mask = _mm256_set1_epi8(0x0f);
-            let high = _mm256_srli_epi16::<4>(self.0);
-            [_mm256_and_si256(self.0, mask), _mm256_and_si256(high, mask)]
-        })
-    }
-
-    #[inline(always)]
     fn mapped(self, tables: &Tables) -> Self {
-        both(self.nibbles(), tables)
+        both(self.0.nibbles(), tables)
     }
 
-    /// Each sixteen octets in another order.
+    /// The octets of each block in another order.
     #[inline(always)]
-    fn shuffled(self, order: &[u8; 16]) -> Self {
-        simd!(Self::new(_mm256_shuffle_epi8(self.0, twice(order))))
+    fn ordered(self, order: &Block) -> Self {
+        Self(self.0.shuffled(A::Register::splat(order)))
     }
 }
 
 /// What both halves of octets add.
 #[inline(always)]
-fn both<A: LastRounds>(nibbles: [__m256i; 2], tables: &Tables) -> Nibbles<A> {
-    look_up(nibbles[0], &tables[0]).xor(look_up(nibbles[1], &tables[1]))
-}
-
-#[inline(always)]
-fn look_up<A: LastRounds>(nibbles: __m256i, table: &[u8; 16]) -> Nibbles<A> {
-    simd!(Nibbles::new(_mm256_shuffle_epi8(twice(table), nibbles)))
-}
-
-#[inline(always)]
-fn twice(octets: &[u8; 16]) -> __m256i {
-    simd!(_mm256_broadcastsi128_si256(_mm_loadu_si128(
-        octets.as_ptr().cast()
-    )))
+fn both<A: LastRounds>(nibbles: [A::Register; 2], tables: &Tables) -> Nibbles<A> {
+    let low = A::Register::splat(&tables[0]).shuffled(nibbles[0]);
+    let high = A::Register::splat(&tables[1]).shuffled(nibbles[1]);
+    Nibbles(low.xor(high))
 }
 
 impl<A: LastRounds> Octets for Nibbles<A> {
-    type Memory = Ymm;
+    type Memory = A::Register;
     type Layer = [LaneLayer; 4];
 
     const BASES: [Matrix; 2] = [field::FRONT, field::AES.after(field::FRONT)];
@@ -118,40 +123,40 @@ impl<A: LastRounds> Octets for Nibbles<A> {
     ];
 
     #[inline(always)]
-    fn slice(stripe: &[Ymm; STRIPE]) -> [Half<Self>; 2] {
+    fn slice(stripe: &[A::Register; STRIPE]) -> [Half<Self>; 2] {
         let mut halves = [[Self::splat(0); 8]; 2];
         let rows = octets::transposed(stripe);
         for at in 0..8 {
-            let [left, right] = [Self::new(rows[at].0), Self::new(rows[at + 8].0)];
+            let [left, right] = [Self(rows[at]), Self(rows[at + 8])];
             halves[LEFT][at] = left.mapped(&const { Self::BASES[LEFT].nibbles(0) });
             halves[RIGHT][at] = right
                 .mapped(&const { Self::BASES[RIGHT].nibbles(0) })
-                .shuffled(&ROWS_SHIFTED);
+                .ordered(&ROWS_SHIFTED);
         }
         halves
     }
 
     #[inline(always)]
-    fn unslice(halves: [Half<Self>; 2]) -> [Ymm; STRIPE] {
-        let mut rows = [Ymm::zero(); STRIPE];
+    fn unslice(halves: [Half<Self>; 2]) -> [A::Register; STRIPE] {
+        let mut rows = [A::Register::zero(); STRIPE];
         for at in 0..8 {
             let right = halves[RIGHT][at]
-                .shuffled(&ROWS_SHIFTED_BACK)
+                .ordered(&ROWS_SHIFTED_BACK)
                 .mapped(&const { Self::BASES[RIGHT].inverse().nibbles(0) });
             let left = halves[LEFT][at].mapped(&const { Self::BASES[LEFT].inverse().nibbles(0) });
-            (rows[at], rows[at + 8]) = (Ymm(right.0), Ymm(left.0));
+            (rows[at], rows[at + 8]) = (right.0, left.0);
         }
         octets::transposed(&rows)
     }
 
     #[inline(always)]
     fn splat(octets: u32) -> Self {
-        simd!(Self::new(_mm256_set1_epi32(octets.cast_signed())))
+        Self(A::Register::splat_octets(octets))
     }
 
     #[inline(always)]
     fn xor(self, other: Self) -> Self {
-        simd!(Self::new(_mm256_xor_si256(self.0, other.0)))
+        Self(self.0.xor(other.0))
     }
 
     fn round_key<const FROM: usize>(difference: u64) -> Splats {
@@ -193,13 +198,14 @@ impl<A: LastRounds> Octets for Nibbles<A> {
             pass_back(half, layer);
         }
         let nibbles = [
-            half[0].nibbles(),
-            half[1].nibbles(),
-            half[2].nibbles(),
-            half[3].nibbles(),
+            half[0].0.nibbles(),
+            half[1].0.nibbles(),
+            half[2].0.nibbles(),
+            half[3].0.nibbles(),
         ];
         for (at, [own, next, _]) in layer.iter().enumerate() {
-            let (own, next) = (both(nibbles[at], own), both(nibbles[(at + 1) % 4], next));
+            let own: Self = both(nibbles[at], own);
+            let next = both(nibbles[(at + 1) % 4], next);
             half[at + 4] = half[at + 4].xor(own.xor(next));
         }
         if HALF == LEFT {

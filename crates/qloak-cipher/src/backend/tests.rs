@@ -151,6 +151,8 @@ fn everywhere(name: &str, key: &[u8]) -> Vec<(&'static str, Box<dyn Subject>)> {
             Level::Vaes256 => vaes256::Vaes256::new().map(|b| own(b, name, key)),
             #[cfg(target_arch = "x86_64")]
             Level::Aesni => aesni::Aesni::new().map(|b| own(b, name, key)),
+            #[cfg(target_arch = "aarch64")]
+            Level::Armv8 => armv8::Armv8::new().map(|b| own(b, name, key)),
             _ => None,
         };
         all.extend(subject.map(|subject| (level.name(), subject)));

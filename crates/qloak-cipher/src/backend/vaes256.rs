@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::aesni::{REVERSE, Xmm, Ymm};
-use super::nibbles::{LastRounds, Nibbles};
+use super::nibbles::{Nibbles, Whole};
 use crate::lanes::{Blocks, Clmul, Rounds};
 
 backend!(
@@ -13,7 +13,7 @@ backend!(
     "aes,pclmulqdq,avx2,bmi1,bmi2,vaes,vpclmulqdq",
     Lanes = Ymm,
     Aes = Ymm,
-    Octets = Nibbles<Vaes>
+    Octets = Nibbles<Whole<Ymm>>
 );
 
 impl Rounds for Ymm {
@@ -96,27 +96,5 @@ impl Clmul for Ymm {
             _mm256_castsi256_si128(self.0),
             _mm256_extracti128_si256::<1>(self.0)
         )))
-    }
-}
-
-/// AES on both blocks of a register at once, for Camellia.
-#[derive(Clone, Copy)]
-pub(crate) struct Vaes;
-
-impl LastRounds for Vaes {
-    #[inline(always)]
-    fn forward(octets: __m256i, key: u32) -> __m256i {
-        simd!(_mm256_aesenclast_epi128(
-            octets,
-            _mm256_set1_epi32(key.cast_signed())
-        ))
-    }
-
-    #[inline(always)]
-    fn backward(octets: __m256i, key: u32) -> __m256i {
-        simd!(_mm256_aesdeclast_epi128(
-            octets,
-            _mm256_set1_epi32(key.cast_signed())
-        ))
     }
 }

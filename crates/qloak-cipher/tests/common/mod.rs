@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use proptest::prelude::ProptestConfig;
 use qloak_cipher::suite::SUITES;
 use qloak_cipher::{Level, Open, Seal, Suite, SuiteKey};
 use serde::Deserialize;
@@ -69,6 +70,14 @@ pub(crate) fn everything() -> impl Iterator<Item = (&'static Suite, Level)> {
 pub(crate) fn key_of(suite: &'static Suite, level: Level) -> SuiteKey {
     let octets: Vec<u8> = (0..suite.key_octets).map(|n| (n * 37 + 11) as u8).collect();
     SuiteKey::new(suite, &octets, level).expect("the suite's own length")
+}
+
+/// As many random cases, unless `PROPTEST_CASES` says how many: an emulated CPU takes fewer.
+pub(crate) fn cases(usual: u32) -> ProptestConfig {
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => ProptestConfig::default(),
+        None => ProptestConfig::with_cases(usual),
+    }
 }
 
 /// Octets without a pattern that a wrong block order could hide behind.

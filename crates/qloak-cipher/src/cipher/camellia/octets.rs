@@ -96,11 +96,6 @@ pub(crate) trait Octets: Copy + Send + Sync + 'static {
     fn splat(octets: u32) -> Self;
     /// Exclusive or.
     fn xor(self, other: Self) -> Self;
-    /// Exclusive or of three.
-    #[inline(always)]
-    fn xor3(self, second: Self, third: Self) -> Self {
-        self.xor(second).xor(third)
-    }
 
     /// What [`round`](Self::round) takes to add a difference to the half that it writes.
     fn round_key<const FROM: usize>(difference: u64) -> Splats;
@@ -159,30 +154,6 @@ pub(crate) fn spread<Y: Octets>(boxes: Half<Y>, to: &mut Half<Y>) {
     for i in 0..4 {
         to[i] = to[i].xor(last[i]).xor(first[(i + 3) % 4]);
         to[i + 4] = to[i + 4].xor(first[i]);
-    }
-}
-
-/// The same with exclusive ors of three, and a difference for each octet.
-#[inline(always)]
-pub(crate) fn spread_with<Y: Octets>(boxes: Half<Y>, to: &mut Half<Y>, difference: &Splats) {
-    let [a, b, c, d, e, f, g, h] = boxes;
-    let (ab, bc, cd, da) = (a.xor(b), b.xor(c), c.xor(d), d.xor(a));
-    let all = ab.xor3(cd, e.xor3(f, g.xor(h)));
-    let but = [
-        (b, e),
-        (c, f),
-        (d, g),
-        (a, h),
-        (cd, e),
-        (da, f),
-        (ab, g),
-        (bc, h),
-    ];
-    for at in 0..8 {
-        let (first, second) = but[at];
-        to[at] = to[at]
-            .xor3(Y::splat(difference[at]), first)
-            .xor3(second, all);
     }
 }
 

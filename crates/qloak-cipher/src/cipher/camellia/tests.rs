@@ -12,9 +12,13 @@ use crate::backend::planes::Planes;
 #[cfg(target_arch = "x86_64")]
 use crate::backend::{
     aesni::{AesNi, Ymm},
-    nibbles::Nibbles,
-    vaes256::Vaes,
+    nibbles::{Nibbles, Whole},
     vaes512::Zmm,
+};
+#[cfg(target_arch = "aarch64")]
+use crate::backend::{
+    armv8::Neon,
+    nibbles::{Nibbles, Whole},
 };
 use crate::lanes::Blocks;
 
@@ -98,7 +102,7 @@ fn ways() -> Vec<Way> {
             ways.push(way::<Nibbles<AesNi>>("AES-NI"));
         }
         if avx2 && is_x86_feature_detected!("vaes") {
-            ways.push(way::<Nibbles<Vaes>>("VAES"));
+            ways.push(way::<Nibbles<Whole<Ymm>>>("VAES"));
         }
         if avx2 && is_x86_feature_detected!("gfni") {
             ways.push(way::<Affine<Ymm>>("GFNI"));
@@ -106,6 +110,10 @@ fn ways() -> Vec<Way> {
         if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("gfni") {
             ways.push(way::<Affine<Zmm>>("GFNI and AVX-512"));
         }
+    }
+    #[cfg(target_arch = "aarch64")]
+    if std::arch::is_aarch64_feature_detected!("aes") {
+        ways.push(way::<Nibbles<Whole<Neon>>>("Neon"));
     }
     ways
 }
