@@ -125,6 +125,8 @@ impl Blocks for Neon {
 }
 
 impl Rounds for Neon {
+    const KEYS_FIT: bool = true;
+
     #[inline(always)]
     fn round(self, key: Self) -> Self {
         let substituted = self.last_round(Self::zero());

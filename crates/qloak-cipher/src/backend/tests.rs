@@ -337,4 +337,8 @@ fn both_ways_of_multiplying_are_ghash() {
             backend.run(BothWays);
         }
     }
+    #[cfg(target_arch = "aarch64")]
+    if let Some(backend) = armv8::Armv8::new() {
+        backend.run(BothWays);
+    }
 }
