@@ -1,11 +1,11 @@
 //! RustCrypto's ciphers and modes over one frame.
 
-use aes::cipher::{Array, KeyInit, KeyIvInit, StreamCipher, consts::U16};
+use aes::cipher::{Array, InnerIvInit, KeyInit, StreamCipher, consts::U16};
 use aes::{Aes128, Aes192, Aes256};
 use aes_gcm::AesGcm;
 use aes_gcm::aead::{AeadInOut, consts::U12};
 use camellia::{Camellia128, Camellia192, Camellia256};
-use ctr::Ctr32BE;
+use ctr::{Ctr32BE, CtrCore};
 use ocb3::Ocb3;
 use qloak_cipher::Mode;
 use serpent::Serpent;
@@ -35,9 +35,8 @@ pub fn seal(input: &Input, frame: &Frame) -> Option<Sealed> {
                     block[..12].copy_from_slice(&frame.nonce);
                     block[15] = 1;
                     let mut data = frame.data.clone();
-                    Ctr32BE::<$cipher>::new_from_slices(key, &block)
-                        .expect("a key of this length")
-                        .apply_keystream(&mut data);
+                    let core = CtrCore::inner_iv_init(cipher::<$cipher>(key), &Array(block));
+                    Ctr32BE::<$cipher>::from_core(core).apply_keystream(&mut data);
                     (data, Vec::new())
                 }
                 _ => return None,
@@ -51,20 +50,7 @@ pub fn seal(input: &Input, frame: &Frame) -> Option<Sealed> {
         "Camellia-128" => with!(Camellia128),
         "Camellia-192" => with!(Camellia192),
         "Camellia-256" => with!(Camellia256),
-        // Its type names no length of the key, and its counter mode asks for one.
-        cipher if cipher.starts_with("Serpent") => match input.suite.mode {
-            Mode::Gcm => aead(
-                input,
-                frame,
-                AesGcm::<Serpent, U12>::from(self::cipher(key)),
-            ),
-            Mode::Ocb3 => aead(
-                input,
-                frame,
-                Ocb3::<Serpent, U12, U16>::from(self::cipher(key)),
-            ),
-            _ => return None,
-        },
+        cipher if cipher.starts_with("Serpent") => with!(Serpent),
         _ => return None,
     })
 }

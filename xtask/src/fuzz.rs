@@ -50,7 +50,10 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
             // cargo-fuzz calls the cargo of its environment; ours is the stable one that runs us.
             .env_remove("CARGO")
             .env("RUSTUP_TOOLCHAIN", "nightly")
-            .args(["fuzz", what, "--fuzz-dir", "fuzz", "--target-dir"])
+            // As it is shipped: checks of every comparison would double kernels that take minutes to
+            // compile, and the property tests run with overflow checks on.
+            .args(["fuzz", what, "--release", "--no-trace-compares"])
+            .args(["--fuzz-dir", "fuzz", "--target-dir"])
             .arg(folder.join("build"))
             .arg(format!(
                 "--sanitizer={}",
@@ -79,7 +82,9 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         run.arg(&corpus).arg("--").args([
             format!("-max_total_time={}", arguments.minutes * 60),
             format!("-artifact_prefix={}/", folder.join("artifacts").display()),
+            // Room for the largest batch, from the first try on.
             "-max_len=4096".into(),
+            "-len_control=0".into(),
             "-print_final_stats=1".into(),
         ]);
     }

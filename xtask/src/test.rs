@@ -42,6 +42,11 @@ pub(crate) fn all(steps: &mut Steps, arguments: &Arguments) -> Done {
         setup::ensure(&needs).map(|()| Did::Passed)
     })?;
     steps.command("format", cargo().args(["fmt", "--all", "--check"]))?;
+    // A workspace of its own, which the line above does not see.
+    steps.command(
+        "format of fuzz targets",
+        cargo().args("fmt --manifest-path fuzz/Cargo.toml --check".split(' ')),
+    )?;
     steps.step("tidy", || tidy::check().map(|()| Did::Passed))?;
     steps.command(
         "clippy",
