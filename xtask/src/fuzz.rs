@@ -19,7 +19,7 @@ use crate::{
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// How long, in minutes, without the build.
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     minutes: u64,
     /// Run an input that failed once more, and nothing else.
     #[arg(long, value_name = "FILE")]
