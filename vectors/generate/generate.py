@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes ../block/*.json, ../suite/*.json and the self-test's table of the cipher crate.
+"""Writes ../block, ../suite, ../edge and the self-test's table of the cipher crate.
 
 Each vector is computed by Botan and by libgcrypt. When they differ, or differ from what was
 published, nothing is written and the exit status is 1. No clock and no randomness: the inputs
@@ -16,6 +16,7 @@ import pathlib
 import sys
 
 import published
+from edges import Edges
 from libraries import Both, Disagreement
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -204,6 +205,14 @@ def own_file(suite, cipher, mode, definition, function):
     return {"suite": suite, "cipher": cipher, "mode": mode, "vectors": vectors}
 
 
+def xor(key, plaintext):
+    return bytes(octet ^ key[i % 32] for i, octet in enumerate(plaintext))
+
+
+def plain(_, plaintext):
+    return plaintext
+
+
 def raw_block(key, plaintext):
     whole = len(plaintext) // 16 * 16
     return both.block("AES-256", key, plaintext[:whole]) + plaintext[whole:]
@@ -222,14 +231,56 @@ def everything():
     name = "chacha20-poly1305"
     files[f"suite/{name}.json"] = aead_file(name, "ChaCha20", "Poly1305", 32)
     files["suite/xor.json"] = own_file(
-        "xor", "none", "XOR", "By definition: the key repeated over the data",
-        lambda key, data: bytes(d ^ key[i % 32] for i, d in enumerate(data)))
+        "xor", "none", "XOR", "By definition: the key repeated over the data", xor)
     files["suite/plain.json"] = own_file(
-        "plain", "none", "plain", "By definition: the data", lambda key, data: data)
+        "plain", "none", "plain", "By definition: the data", plain)
     files["suite/raw-block-aes-256.json"] = own_file(
         "raw-block-aes-256", "AES-256", "raw block",
         "Whole blocks: Botan and libgcrypt agree; the tail: by definition, unchanged", raw_block)
     return files
+
+
+def edges():
+    """Path and content of each file of edge cases."""
+    files = {}
+
+    for cipher, key_octets in CIPHERS.items():
+        stem = cipher.lower()
+        for mode in ("GCM", "OCB"):
+            suite = f"{stem}-{mode.lower()}"
+            files[f"edge/{suite}.json"] = Edges(both, suite, cipher, mode, key_octets).aead()
+        counter = lambda key, block, data, cipher=cipher: both.ctr(cipher, key, block, data)
+        suite = f"{stem}-ctr"
+        files[f"edge/{suite}.json"] = Edges(both, suite, cipher, "CTR", key_octets).hazmat(
+            counter, counters=True)
+    name = "chacha20-poly1305"
+    files[f"edge/{name}.json"] = Edges(both, name, "ChaCha20", "Poly1305", 32).aead()
+    for name, cipher, function in (
+        ("xor", "none", xor), ("plain", "none", plain), ("raw-block-aes-256", "AES-256", raw_block),
+    ):
+        files[f"edge/{name}.json"] = Edges(both, name, cipher, name, 32).hazmat(
+            lambda key, _, data, function=function: function(key, data))
+    return files
+
+
+def as_wycheproof(content):
+    """One test a line, and a group that is a whole range on one line too."""
+    lines = ["{"]
+    for key, value in content.items():
+        if key != "testGroups":
+            lines.append(f"  {json.dumps(key)}: {json.dumps(value)},")
+    lines.append('  "testGroups": [')
+    for group in content["testGroups"]:
+        comma = "" if group is content["testGroups"][-1] else ","
+        tests = group.get("tests")
+        if tests is None:
+            lines.append(f"    {json.dumps(group)}{comma}")
+            continue
+        head = {key: value for key, value in group.items() if key != "tests"}
+        lines.append(f'    {json.dumps(head)[:-1]}, "tests": [')
+        lines += [f"      {json.dumps(t)}{'' if t is tests[-1] else ','}" for t in tests]
+        lines.append(f"    ]}}{comma}")
+    return "\n".join(lines + ["  ]", "}", ""])
 
 
 def as_json(content):
@@ -283,10 +334,11 @@ def as_rust(files):
 
 def main():
     try:
-        files = everything()
+        files, edge_files = everything(), edges()
     except Disagreement as error:
         sys.exit(f"nothing was written: {error}")
     texts = {ROOT / path: as_json(content) for path, content in files.items()}
+    texts |= {ROOT / path: as_wycheproof(content) for path, content in edge_files.items()}
     texts[SELF_TEST] = as_rust(files)
     changed = [p for p, text in texts.items() if not p.exists() or p.read_text() != text]
     print(f"{' and '.join(both.versions)} agree on {len(texts)} files; {len(changed)} change")

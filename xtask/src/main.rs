@@ -7,8 +7,11 @@
 mod arm;
 mod bench;
 mod ci;
+mod constant_time;
 mod demo;
+mod disassemble;
 mod emulate;
+mod fuzz;
 mod lab;
 mod limits;
 mod proc;
@@ -45,6 +48,12 @@ enum Command {
     Arm(arm::Arguments),
     /// Tests on an emulated x86 CPU, with AVX-512 and without.
     Emulate(emulate::Arguments),
+    /// Look for the wide instructions in the cipher's kernels, and for calls that should not be there.
+    Disassemble(disassemble::Arguments),
+    /// Whether the ciphers take the same steps whatever the secret: by taint, or by statistics.
+    ConstantTime(constant_time::Arguments),
+    /// Feed the ciphers made-up batches and compare every level with other libraries.
+    Fuzz(fuzz::Arguments),
     /// Measure.
     Bench(bench::Arguments),
     /// The demo's network to play with: up, status, shell, down.
@@ -64,6 +73,9 @@ fn main() -> ExitCode {
         Command::Tidy(arguments) => tidy::run(&arguments),
         Command::Arm(arguments) => arm::run(&arguments),
         Command::Emulate(arguments) => emulate::run(&arguments),
+        Command::Disassemble(arguments) => disassemble::run(&arguments),
+        Command::ConstantTime(arguments) => constant_time::run(&arguments),
+        Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Setup(arguments) => setup::run(&arguments),

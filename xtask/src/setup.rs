@@ -44,6 +44,8 @@ pub(crate) enum Need {
     Make,
     /// `xorriso`.
     Xorriso,
+    /// `valgrind`.
+    Valgrind,
     /// A library that the cipher benchmark loads as a peer. Not among those that everybody gets: it
     /// alone needs them.
     Peer {
@@ -55,7 +57,7 @@ pub(crate) enum Need {
 }
 
 impl Need {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Iproute2,
         Self::Ping,
         Self::Ethtool,
@@ -67,6 +69,7 @@ impl Need {
         Self::Cxx,
         Self::Make,
         Self::Xorriso,
+        Self::Valgrind,
     ];
 
     fn package(self) -> &'static str {
@@ -82,6 +85,7 @@ impl Need {
             Self::Cxx => "g++",
             Self::Make => "make",
             Self::Xorriso => "xorriso",
+            Self::Valgrind => "valgrind",
             Self::Peer { package, .. } => package,
         }
     }
@@ -98,6 +102,7 @@ impl Need {
             Self::ArmEmulator => "running them here",
             Self::Cxx | Self::Make => "building the emulator of CPUs that this machine is not",
             Self::Xorriso => "the disc that the emulated machine boots",
+            Self::Valgrind => "following secrets through the ciphers",
             Self::Peer { .. } => "a peer of the cipher benchmark",
         }
     }
@@ -115,6 +120,7 @@ impl Need {
             Self::Cxx => tree::program("g++").is_some(),
             Self::Make => tree::program("make").is_some(),
             Self::Xorriso => tree::program("xorriso").is_some(),
+            Self::Valgrind => tree::program("valgrind").is_some(),
             Self::Peer { file, .. } => tree::has_library(file),
             Self::PeerPython => {
                 venv_is_current()

@@ -1,14 +1,14 @@
 //! `cargo xtask test`: everything that must be green before a change is merged, and what CI runs.
 
 use crate::{
-    demo,
+    constant_time, demo, disassemble,
     setup::{self, Need},
     steps::{Did, Steps, cargo},
     tidy, tree,
     ui::Done,
 };
 
-/// Format, lints, house rules, tests, peer tests and the short demo.
+/// Format, lints, house rules, tests, peer tests, what the ciphers were compiled to, and the short demo.
 #[derive(clap::Args, Default)]
 pub(crate) struct Arguments {
     /// Run every step even after one failed.
@@ -42,6 +42,11 @@ pub(crate) fn all(steps: &mut Steps, arguments: &Arguments) -> Done {
         setup::ensure(&needs).map(|()| Did::Passed)
     })?;
     steps.command("format", cargo().args(["fmt", "--all", "--check"]))?;
+    // A workspace of its own, which the line above does not see.
+    steps.command(
+        "format of fuzz targets",
+        cargo().args("fmt --manifest-path fuzz/Cargo.toml --check".split(' ')),
+    )?;
     steps.step("tidy", || tidy::check().map(|()| Did::Passed))?;
     steps.command(
         "clippy",
@@ -65,6 +70,12 @@ pub(crate) fn all(steps: &mut Steps, arguments: &Arguments) -> Done {
                 .args("test -p qloak-secy --locked --tests -- --ignored peer".split(' '))
                 .env("QLOAK_PEER_PYTHON", tree::venv_python()),
         )?;
+    }
+    constant_time::step(steps)?;
+    if cfg!(target_arch = "x86_64") {
+        steps.step("disassembly", || {
+            disassemble::run(&disassemble::Arguments::default()).map(|()| Did::Passed)
+        })?;
     }
     if arguments.no_demo {
         return steps.step("demo", || Ok(Did::Skipped("--no-demo".into())));

@@ -22,7 +22,7 @@ mod view;
 
 use std::path::PathBuf;
 
-pub(crate) use stage::Stage;
+pub(crate) use stage::{Stage, build_product};
 
 use crate::{
     lab::{config::Place, network},

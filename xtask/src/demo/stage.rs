@@ -366,7 +366,7 @@ fn frames(node: &Node) -> Vec<(u64, u64)> {
 }
 
 /// Builds `qloak` and says where it is.
-fn build_product() -> Done<PathBuf> {
+pub(crate) fn build_product() -> Done<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     let binary = tree::root().join(target).join("release/qloak");
     if !binary.exists() {

@@ -137,6 +137,7 @@ fn manifest(name: &str) -> String {
     match name {
         "xtask" => "xtask/Cargo.toml".into(),
         "bench" => "bench/cipher/Cargo.toml".into(),
+        "proof" => "proof/Cargo.toml".into(),
         "qloak" => "crates/qloak/Cargo.toml".into(),
         name => format!("crates/qloak-{name}/Cargo.toml"),
     }

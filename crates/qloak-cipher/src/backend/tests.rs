@@ -38,6 +38,27 @@ struct CtrFile {
     vectors: Vec<CtrVector>,
 }
 
+/// A file of `vectors/edge`; only its group of counters is for us.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EdgeFile {
+    test_groups: Vec<serde_json::Value>,
+}
+
+/// Key streams from every first counter of some ranges, both ends included.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EveryCounter {
+    key: String,
+    iv: String,
+    /// Repeated to the length below.
+    msg: String,
+    msg_octets: usize,
+    ranges: Vec<(u32, u32)>,
+    /// SHA-256 of all ciphertexts, one behind the other.
+    sha256: String,
+}
+
 #[derive(Deserialize)]
 struct CtrVector {
     key: String,
@@ -225,6 +246,42 @@ fn every_ctr_vector_holds_whatever_its_first_counter() {
     }
     // The three examples of SP 800-38A, which start elsewhere.
     assert_eq!(other_counters, 3);
+}
+
+/// Counters carry from octet to octet, leave the table of ready ones, and wrap at 2^32 without touching
+/// the nonce (SP 800-38D, 6.2). The door always starts at 1 or 2, and no frame is that long.
+#[test]
+fn counters_carry_and_wrap_as_other_libraries_have_it() {
+    for name in CIPHERS {
+        let file: EdgeFile = read(&format!("edge/{}-ctr.json", name.to_lowercase()));
+        let mut groups = file.test_groups.into_iter();
+        let group = groups
+            .find(|group| group["type"] == "EveryCounter")
+            .expect("a group of counters");
+        let every: EveryCounter = serde_json::from_value(group).expect("its form");
+        let nonce = hex(&every.iv).try_into().expect("96 bits");
+        let text = hex(&every.msg).into_iter().cycle();
+        let text: Vec<u8> = text.take(every.msg_octets).collect();
+        assert!(every.ranges.iter().any(|range| range.1 == u32::MAX));
+        for (backend, cipher) in everywhere(name, &hex(&every.key)) {
+            let mut all = Vec::new();
+            for first in every.ranges.iter().flat_map(|range| range.0..=range.1) {
+                let mut data = text.clone();
+                cipher.key_stream(
+                    first,
+                    &mut Seal {
+                        nonce,
+                        aad: &[],
+                        data: &mut data,
+                        tag: &mut [],
+                    },
+                );
+                all.extend(data);
+            }
+            let found = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &all);
+            assert_eq!(found.as_ref(), hex(&every.sha256), "{name} on {backend}");
+        }
+    }
 }
 
 /// Any number of blocks at once gives what one at a time gives, and comes back.
