@@ -64,10 +64,11 @@ pub(crate) fn all(steps: &mut Steps, arguments: &Arguments) -> Done {
     if arguments.no_peer {
         steps.step("peer tests", || Ok(Did::Skipped("--no-peer".into())))?;
     } else {
+        // Asked for by its name, not its package: for one package alone cargo would build all anew.
         steps.command(
             "peer tests",
             cargo()
-                .args("test -p qloak-secy --locked --tests -- --ignored peer".split(' '))
+                .args("test --workspace --locked --test peer -- --ignored".split(' '))
                 .env("QLOAK_PEER_PYTHON", tree::venv_python()),
         )?;
     }

@@ -366,7 +366,7 @@ impl<B: Registers> Kernel<B> for BothWays {
 
     #[inline(always)]
     fn run(self, _: B) {
-        let octets: Vec<u8> = (0..3000_u32).map(|n| (n * n >> 3) as u8).collect();
+        let octets: Vec<u8> = (0..3000_u32).map(|n| ((n * n) >> 3) as u8).collect();
         let block = |at: usize| <Block>::try_from(&octets[at..at + 16]).expect("16 octets");
         let (h, mask) = (block(50), block(9));
         let key = Powers::<B::Aes>::of(&h, true);
