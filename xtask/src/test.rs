@@ -1,14 +1,15 @@
 //! `cargo xtask test`: everything that must be green before a change is merged, and what CI runs.
 
 use crate::{
-    constant_time, demo, disassemble,
+    arm, constant_time, demo, disassemble,
     setup::{self, Need},
     steps::{Did, Steps, cargo},
     tidy, tree,
     ui::Done,
 };
 
-/// Format, lints, house rules, tests, peer tests, what the ciphers were compiled to, and the short demo.
+/// Format, lints, house rules, tests, peer tests, what the ciphers were compiled to, the cipher on Arm, and the
+/// short demo.
 #[derive(clap::Args, Default)]
 pub(crate) struct Arguments {
     /// Run every step even after one failed.
@@ -17,6 +18,9 @@ pub(crate) struct Arguments {
     /// Leave the peer tests out (they need python with scapy).
     #[arg(long)]
     pub(crate) no_peer: bool,
+    /// Leave 64-bit Arm out (the cipher's tests under an emulator: some minutes, and 150 MB the first time).
+    #[arg(long)]
+    pub(crate) no_arm: bool,
     /// Leave the short demo out.
     #[arg(long)]
     pub(crate) no_demo: bool,
@@ -77,6 +81,16 @@ pub(crate) fn all(steps: &mut Steps, arguments: &Arguments) -> Done {
         steps.step("disassembly", || {
             disassemble::run(&disassemble::Arguments::default()).map(|()| Did::Passed)
         })?;
+    }
+    if arguments.no_arm {
+        steps.step("arm", || Ok(Did::Skipped("--no-arm".into())))?;
+    } else {
+        let arm = arm::Arguments {
+            if_possible: true,
+            keep_going: arguments.keep_going,
+            ..Default::default()
+        };
+        arm::all(steps, &arm)?;
     }
     if arguments.no_demo {
         return steps.step("demo", || Ok(Did::Skipped("--no-demo".into())));

@@ -104,14 +104,14 @@ static COUNTER_BLOCKS: [Block; COUNTERS] = {
 #[inline(always)]
 pub(crate) fn counters<V: Blocks, const N: usize>(base: V, counter: u32) -> [V; N] {
     let low = counter as usize % COUNTERS;
-    let mut far = [[0; 16]; COUNTERS_AT_ONCE];
+    let far;
     let (blocks, upper) = if low <= COUNTERS - COUNTERS_AT_ONCE {
         (
             &COUNTER_BLOCKS[low..][..COUNTERS_AT_ONCE],
             counter - low as u32,
         )
     } else {
-        across(counter, &mut far);
+        far = across(counter);
         (&far[..], 0)
     };
     let upper = u128::from(upper.swap_bytes()) << 96;
@@ -127,10 +127,12 @@ pub(crate) fn counters<V: Blocks, const N: usize>(base: V, counter: u32) -> [V; 
 /// The same where the upper bits change on the way.
 #[cold]
 #[inline(never)]
-fn across(counter: u32, blocks: &mut [Block; COUNTERS_AT_ONCE]) {
+fn across(counter: u32) -> [Block; COUNTERS_AT_ONCE] {
+    let mut blocks = [[0; 16]; COUNTERS_AT_ONCE];
     for (block, number) in blocks.iter_mut().zip(0..) {
         *block = counter_block(&[0; NONCE_OCTETS], counter.wrapping_add(number));
     }
+    blocks
 }
 
 /// A register, full or not.
