@@ -7,6 +7,9 @@
 //!   sealing   AES of stripe i  |  GHASH of stripe i-1      then GHASH of the last
 //!   opening   AES of stripe i  |  GHASH of stripe i
 //! ```
+//!
+//! A frame shorter than a stripe has nothing to hash between; such frames are enciphered one after the
+//! other and hashed one after the other, so that the CPU has several under way in either pass.
 
 use super::{Cipher, counter_block, counters, load, store};
 use crate::aead::Job;
@@ -150,25 +153,22 @@ impl Between for Nothing {
     fn end(&mut self, _: &[u8]) {}
 }
 
-/// The full stripe before this one is hashed, if there is one.
-struct HashBefore<'h, 'k, 'd, V, const KARATSUBA: bool>(
-    &'h mut Hash<'k, V, KARATSUBA>,
-    Option<&'d [u8]>,
-);
+/// The full stripe before this one is hashed.
+struct HashBefore<'h, 'k, 'd, V, const KARATSUBA: bool>(&'h mut Hash<'k, V, KARATSUBA>, &'d [u8]);
 
 impl<V: Clmul, const KARATSUBA: bool> Between for HashBefore<'_, '_, '_, V, KARATSUBA> {
     #[inline(always)]
     fn round<const N: usize>(&mut self, round: usize, _: &[u8]) {
-        if let (Some(before), true) = (self.1, round < WIDE) {
-            self.0.block(V::load(&before[round * V::OCTETS..]));
+        if round < WIDE {
+            self.0.block(V::load(&self.1[round * V::OCTETS..]));
         }
     }
 
     #[inline(always)]
     fn end(&mut self, data: &[u8]) {
         // Without rounds, there was nothing to hash between.
-        if let (Some(before), true) = (self.1, data.is_empty()) {
-            self.0.absorb(before);
+        if data.is_empty() {
+            self.0.absorb(self.1);
         }
     }
 }
@@ -254,23 +254,20 @@ impl<'k, V: Rounds, const K: usize> Stream<'k, V, K> {
 }
 
 impl<V: Rounds + Clmul, const K: usize> Stream<'_, V, K> {
-    /// Enciphers a frame and hashes what comes out.
+    /// Enciphers a frame of at least one stripe and hashes what comes out.
     #[inline(always)]
     fn seal<const KARATSUBA: bool>(&mut self, hash: &mut Hash<'_, V, KARATSUBA>, data: &mut [u8]) {
         let stripe = WIDE * V::OCTETS;
         let full = data.len() / stripe * stripe;
-        if full > 0 {
-            self.full(data, &mut Nothing);
-        }
+        self.full(data, &mut Nothing);
         for at in (stripe..full).step_by(stripe) {
             let (done, now) = data.split_at_mut(at);
             hash.reserve();
-            self.full(now, &mut HashBefore(hash, Some(last(done, stripe))));
+            self.full(now, &mut HashBefore(hash, last(done, stripe)));
         }
         let (done, rest) = data.split_at_mut(full);
-        let before = (full > 0).then(|| last(done, stripe));
         hash.reserve();
-        self.rest(rest, &mut HashBefore(hash, before));
+        self.rest(rest, &mut HashBefore(hash, last(done, stripe)));
         hash.reserve();
         hash.absorb(&data[full..]);
     }
