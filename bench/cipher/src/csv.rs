@@ -1,15 +1,16 @@
 //! Every figure as one line of a table that a program can read.
 
+use crate::plan::Direction;
 use crate::results::{Results, Row, Who};
 
 const HEAD: &str = "suite,direction,load,batch_frames,who,level,backend,cycles_per_octet,gbps,\
     clock_ghz,cycles_from,spread_ratio,windows,frames_in,limit_cycles_per_octet,share_of_limit_ratio,\
     best_peer,best_peer_ratio";
 
-/// The whole file.
-pub(crate) fn text(results: &Results, cycles_from: &str) -> String {
+/// The whole file: the figures of one direction.
+pub(crate) fn text(results: &Results, direction: Direction, cycles_from: &str) -> String {
     let mut text = format!("{HEAD}\n");
-    for row in &results.rows {
+    for row in results.rows.iter().filter(|row| row.direction == direction) {
         text += &line(results, row, cycles_from);
         text.push('\n');
     }
@@ -71,7 +72,7 @@ mod tests {
                 made_up(Who::Peer { name: "ring" }, 0.5),
             ],
         };
-        let text = text(&results, "counter");
+        let text = text(&results, Direction::Seal, "counter");
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
         assert_eq!(lines.len(), 3);
         assert!(lines.iter().all(|line| line.len() == lines[0].len()));
@@ -81,5 +82,7 @@ mod tests {
              0.1000,0.4000,ring,2.0000"
         );
         assert!(lines[2].join(",").ends_with(",0.1000,0.2000,,"));
+        let open = super::text(&results, Direction::Open, "counter");
+        assert_eq!(open.lines().count(), 1, "nothing was opened");
     }
 }

@@ -1,4 +1,4 @@
-//! Where the figures go: `cipher.csv`, a picture for each load and a `README.md` that says what they
+//! Where the figures go: `seal.csv`, `open.csv`, a picture for each load and a `README.md` that says what they
 //! are. Without `--record` under `target/bench`, where the next run writes over them.
 
 use std::{
@@ -39,10 +39,12 @@ pub(crate) fn write(
     plan: &Plan,
     about: &About,
 ) -> io::Result<()> {
-    fs::write(
-        folder.join("cipher.csv"),
-        csv::text(results, about.cycles_from),
-    )?;
+    for direction in &plan.directions {
+        fs::write(
+            folder.join(format!("{}.csv", direction.name())),
+            csv::text(results, *direction, about.cycles_from),
+        )?;
+    }
     for load in &plan.loads {
         fs::write(
             folder.join(picture_name(plan, load)),
@@ -121,7 +123,10 @@ fn readme(plan: &Plan, about: &About) -> String {
     for note in &about.notes {
         text += &format!("- {note}\n");
     }
-    text += "\nAll figures: [cipher.csv](cipher.csv).\n";
+    for direction in &plan.directions {
+        let name = direction.name();
+        text += &format!("\nEvery figure, {name}: [{name}.csv]({name}.csv).\n");
+    }
     for load in &plan.loads {
         let name = picture_name(plan, load);
         text += &format!("\n![{}]({name})\n", load.title());
