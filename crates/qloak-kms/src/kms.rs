@@ -259,6 +259,21 @@ pub(crate) async fn upkeep(kms: Arc<Kms>) {
     }
 }
 
+/// Waits until nothing works on the ledger any more, so that its file is whole: what was begun is
+/// done, and the write-ahead log is merged and gone.
+pub(crate) async fn close(kms: Arc<Kms>) {
+    let ledger = Arc::downgrade(&kms.store);
+    drop(kms);
+    let until = Instant::now() + limits::LEDGER_CLOSING_TIME_MAX;
+    while ledger.strong_count() > 0 {
+        if Instant::now() > until {
+            tracing::warn!("the ledger is still being worked on; copy it with its -wal file");
+            return;
+        }
+        tokio::time::sleep(limits::LEDGER_CLOSING_LOOK).await;
+    }
+}
+
 /// Seconds since 1970.
 pub(crate) fn now_s() -> u64 {
     SystemTime::now()

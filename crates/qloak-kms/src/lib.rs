@@ -76,7 +76,7 @@ pub async fn run(config_path: &Path, shutdown: impl Future<Output = ()>) -> Resu
     serve(Config::read(config_path)?, shutdown).await
 }
 
-/// Runs a KMS until `shutdown` completes.
+/// Runs a KMS until `shutdown` completes. When this returns the ledger's file is whole and may be copied.
 ///
 /// # Errors
 /// [`Error`], before any request is served.
@@ -102,8 +102,9 @@ pub async fn serve(config: Config, shutdown: impl Future<Output = ()>) -> Result
     let router = deliver::etsi014::router()
         .merge(peer::router())
         .merge(operate::router())
-        .with_state(kms);
+        .with_state(kms.clone());
     door.serve(router, shutdown).await;
     tasks.shutdown().await;
+    kms::close(kms).await;
     Ok(())
 }

@@ -65,3 +65,10 @@ pub const PEER_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Between two rounds of upkeep (expiry, history, checkpoint).
 pub const UPKEEP: Duration = Duration::from_secs(10);
+
+/// How long keys that are being agreed when the program is told to end may take. Longer than a peer may
+/// take to answer.
+pub const LEDGER_CLOSING_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Between two looks whether the ledger is closed.
+pub const LEDGER_CLOSING_LOOK: Duration = Duration::from_millis(5);

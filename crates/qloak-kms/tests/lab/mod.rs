@@ -141,6 +141,11 @@ impl Lab {
             .clear();
         let _ = close.send(());
         served.await.expect("the KMS ends");
+        let log = format!("{}.sqlite-wal", NAMES[end]);
+        assert!(
+            !self.folder.path().join(log).exists(),
+            "the ledger is closed"
+        );
     }
 
     /// A client whose connections are used again, as a node's are.
