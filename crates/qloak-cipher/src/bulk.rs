@@ -88,8 +88,8 @@ const COUNTERS: usize = 1024;
 const COUNTERS_AT_ONCE: usize = 32;
 
 /// Counter blocks of nonce zero, from counter 0 on: what changes from block to block in any frame.
-static COUNTER_BLOCKS: [Block; COUNTERS] = {
-    let mut blocks = [[0; 16]; COUNTERS];
+static COUNTER_BLOCKS: [Block; COUNTERS + COUNTERS_AT_ONCE] = {
+    let mut blocks = [[0; 16]; COUNTERS + COUNTERS_AT_ONCE];
     let mut counter = 0;
     while counter < blocks.len() {
         blocks[counter][14] = (counter >> 8) as u8;
@@ -100,16 +100,15 @@ static COUNTER_BLOCKS: [Block; COUNTERS] = {
 };
 
 /// `N` registers of counter blocks from `counter` on, modulo 2^32, XORed into `base`, which holds the
-/// nonce. One load each, for the upper bits of the counter are the same for all of them.
+/// nonce. One load each, for the upper bits of the counter are the same for all of them; a carry into
+/// an upper bit that is clear stands in the table.
 #[inline(always)]
 pub(crate) fn counters<V: Blocks, const N: usize>(base: V, counter: u32) -> [V; N] {
     let low = counter as usize % COUNTERS;
+    let upper = counter - low as u32;
     let far;
-    let (blocks, upper) = if low <= COUNTERS - COUNTERS_AT_ONCE {
-        (
-            &COUNTER_BLOCKS[low..][..COUNTERS_AT_ONCE],
-            counter - low as u32,
-        )
+    let (blocks, upper) = if low <= COUNTERS - COUNTERS_AT_ONCE || upper & COUNTERS as u32 == 0 {
+        (&COUNTER_BLOCKS[low..][..COUNTERS_AT_ONCE], upper)
     } else {
         far = across(counter);
         (&far[..], 0)
@@ -128,9 +127,15 @@ pub(crate) fn counters<V: Blocks, const N: usize>(base: V, counter: u32) -> [V; 
 #[cold]
 #[inline(never)]
 fn across(counter: u32) -> [Block; COUNTERS_AT_ONCE] {
+    let low = counter as usize % COUNTERS;
+    let upper = counter - low as u32;
+    let uppers = [upper, upper.wrapping_add(COUNTERS as u32)]
+        .map(|upper| u128::from(upper.swap_bytes()) << 96);
     let mut blocks = [[0; 16]; COUNTERS_AT_ONCE];
-    for (block, number) in blocks.iter_mut().zip(0..) {
-        *block = counter_block(&[0; NONCE_OCTETS], counter.wrapping_add(number));
+    for (block, number) in blocks.iter_mut().zip(low..) {
+        let upper = uppers[number / COUNTERS];
+        let lower = u128::from_le_bytes(COUNTER_BLOCKS[number % COUNTERS]);
+        *block = (upper ^ lower).to_le_bytes();
     }
     blocks
 }

@@ -3,8 +3,11 @@
 //! A mode sees a whole batch. What happens once a frame (nonces, AAD, tails, tags) is here, and its
 //! blocks are enciphered side by side for all frames; the bulk of the data is in [`crate::bulk`].
 
+use arrayvec::ArrayVec;
+
 use crate::aead::{Open, Seal};
 use crate::backend::{Backend, Block, part};
+use crate::limits::FRAMES_AT_ONCE;
 
 mod gcm;
 mod ocb;
@@ -15,13 +18,17 @@ pub(crate) use ocb::Ocb;
 pub(crate) use offsets::{Offsets, Run};
 
 /// A mode's key on backend `B`. Lengths of the batch were checked at the door, and it has at most
-/// [`FRAMES_AT_ONCE`](crate::limits::FRAMES_AT_ONCE) frames.
+/// [`FRAMES_AT_ONCE`] frames.
 pub(crate) trait Modal<B: Backend>: Send + Sync + 'static {
     /// Seals each frame in place and writes its tag.
     fn seal(&self, backend: B, batch: &mut [&mut Seal<'_>]);
     /// Opens each frame in place, sets `valid` and wipes what fails.
     fn open(&self, backend: B, batch: &mut [&mut Open<'_>]);
 }
+
+/// Something for each frame of a batch, in its order. What is not used costs nothing: to fill room for
+/// 64 frames takes longer than to seal a short one.
+type PerFrame<T> = ArrayVec<T, FRAMES_AT_ONCE>;
 
 /// Hands out the tags of a sealed batch, each as long as its place.
 #[inline(always)]

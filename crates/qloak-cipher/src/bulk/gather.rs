@@ -12,6 +12,8 @@
 //! Each stripe is walked over twice, before the cipher and after it; the [`Walk`] gives both times
 //! the same pieces.
 
+use arrayvec::ArrayVec;
+
 use super::{Cipher, counter_block, counters, load, store};
 use crate::aead::Job;
 use crate::backend::{Backend, Block, FromKey, Kernel};
@@ -204,7 +206,10 @@ impl<B: Backend, C: LaneCipher<B::Lanes>> Cipher<B> for Gather<C> {
         sums: &mut [u128],
     ) {
         // The first offsets are needed to the end; the sums grow beside them.
-        let mut plain = [0; FRAMES_AT_ONCE];
+        let mut plain = ArrayVec::<u128, FRAMES_AT_ONCE>::new();
+        for _ in &*sums {
+            plain.push(0);
+        }
         let mut walk = Walk::new(true);
         loop {
             let mut again = walk;
@@ -217,7 +222,7 @@ impl<B: Backend, C: LaneCipher<B::Lanes>> Cipher<B> for Gather<C> {
                 for (i, part) in data.chunks(B::Lanes::OCTETS).enumerate() {
                     let block = load(part);
                     sum = sum.xor(block);
-                    [masks[piece.at + i]] = run.next();
+                    masks[piece.at + i] = run.next::<1>().get(0);
                     stripe[piece.at + i] = block.xor(masks[piece.at + i]);
                 }
                 if SEAL {
@@ -250,6 +255,6 @@ impl<B: Backend, C: LaneCipher<B::Lanes>> Cipher<B> for Gather<C> {
                 }
             }
         }
-        sums.copy_from_slice(&plain[..sums.len()]);
+        sums.copy_from_slice(&plain);
     }
 }

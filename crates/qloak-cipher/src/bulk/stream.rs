@@ -306,7 +306,7 @@ fn masked<V: Rounds, const K: usize, const INVERSE: bool>(
     };
     let mut stripes = data.chunks_exact_mut(WIDE * V::OCTETS);
     for stripe in &mut stripes {
-        frame.stripe::<WIDE>(stripe);
+        frame.stripe::<WIDE>(&mut stripe[..WIDE * V::OCTETS]);
     }
     let rest = stripes.into_remainder();
     match rest.len().div_ceil(V::OCTETS) {
@@ -333,18 +333,22 @@ impl<V: Rounds, const K: usize, const INVERSE: bool> Masked<'_, V, K, INVERSE> {
     fn stripe<const N: usize>(&mut self, data: &mut [u8]) {
         let keys = self.keys.afresh();
         let (first, last) = (keys.get(0), keys.get(K - 1));
-        let masks: [V; N] = self.run.next();
+        let masks = self.run.next::<N>();
+        let before = masks.with(first);
         let mut registers = [V::zero(); N];
-        for (i, part) in data.chunks(V::OCTETS).enumerate().take(N) {
-            registers[i] = load(part);
+        let parts = data.chunks(V::OCTETS);
+        for (i, (register, part)) in registers.iter_mut().zip(parts).enumerate() {
+            let block = load(part);
             if !INVERSE {
-                self.sum = self.sum.xor(registers[i]);
+                self.sum = self.sum.xor(block);
             }
-            registers[i] = registers[i].xor3(masks[i], first);
+            *register = block.xor(before.get(i));
         }
         rounds::<V, K, N, INVERSE>(keys, &mut registers);
-        for (i, part) in data.chunks_mut(V::OCTETS).enumerate().take(N) {
-            let register = last_round::<V, INVERSE>(registers[i], masks[i].xor(last));
+        let after = masks.afresh().with(last);
+        let parts = data.chunks_mut(V::OCTETS);
+        for (i, (register, part)) in registers.iter().zip(parts).enumerate() {
+            let register = last_round::<V, INVERSE>(*register, after.get(i));
             if INVERSE {
                 let kept = if part.len() == V::OCTETS {
                     register
@@ -366,7 +370,7 @@ fn alone<V: Rounds, const K: usize, const INVERSE: bool>(
 ) {
     let mut stripes = octets.chunks_exact_mut(WIDE * V::OCTETS);
     for stripe in &mut stripes {
-        alone_stripe::<V, K, WIDE, INVERSE>(keys, stripe);
+        alone_stripe::<V, K, WIDE, INVERSE>(keys, &mut stripe[..WIDE * V::OCTETS]);
     }
     for part in stripes.into_remainder().chunks_mut(2 * V::OCTETS) {
         alone_stripe::<V, K, 2, INVERSE>(keys, part);
@@ -385,7 +389,7 @@ fn alone_stripe<V: Rounds, const K: usize, const N: usize, const INVERSE: bool>(
         *register = register.xor(load(part));
     }
     rounds::<V, K, N, INVERSE>(keys, &mut registers);
-    for (register, part) in registers.into_iter().zip(octets.chunks_mut(V::OCTETS)) {
-        store(last_round::<V, INVERSE>(register, keys.get(K - 1)), part);
+    for (register, part) in registers.iter().zip(octets.chunks_mut(V::OCTETS)) {
+        store(last_round::<V, INVERSE>(*register, keys.get(K - 1)), part);
     }
 }

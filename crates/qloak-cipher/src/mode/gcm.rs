@@ -11,11 +11,10 @@
 
 use zeroize::Zeroizing;
 
-use super::{Modal, give, judge};
+use super::{Modal, PerFrame, give, judge};
 use crate::aead::{Job, Open, Seal};
 use crate::backend::{Backend, Block, Ghash};
 use crate::bulk::{Cipher, counter_block};
-use crate::limits::FRAMES_AT_ONCE;
 
 /// One key in GCM.
 pub(crate) struct Gcm<B: Backend, C> {
@@ -34,9 +33,14 @@ impl<B: Backend, C: Cipher<B>> Gcm<B, C> {
 
     /// Ciphers the data and makes the tags.
     #[inline(always)]
-    fn run<J: Job, const SEAL: bool>(&self, backend: B, batch: &mut [&mut J], tags: &mut [Block]) {
-        for (tag, one) in tags.iter_mut().zip(&*batch) {
-            *tag = counter_block(one.nonce(), 1);
+    fn run<J: Job, const SEAL: bool>(
+        &self,
+        backend: B,
+        batch: &mut [&mut J],
+        tags: &mut PerFrame<Block>,
+    ) {
+        for one in batch.iter() {
+            tags.push(counter_block(one.nonce(), 1));
         }
         self.cipher.encrypt(backend, tags);
         self.cipher
@@ -47,17 +51,15 @@ impl<B: Backend, C: Cipher<B>> Gcm<B, C> {
 impl<B: Backend, C: Cipher<B>> Modal<B> for Gcm<B, C> {
     #[inline(always)]
     fn seal(&self, backend: B, batch: &mut [&mut Seal<'_>]) {
-        let mut tags = [[0; 16]; FRAMES_AT_ONCE];
-        let tags = &mut tags[..batch.len()];
-        self.run::<_, true>(backend, batch, tags);
-        give(batch, tags);
+        let mut tags = PerFrame::new();
+        self.run::<_, true>(backend, batch, &mut tags);
+        give(batch, &tags);
     }
 
     #[inline(always)]
     fn open(&self, backend: B, batch: &mut [&mut Open<'_>]) {
-        let mut tags = [[0; 16]; FRAMES_AT_ONCE];
-        let tags = &mut tags[..batch.len()];
-        self.run::<_, false>(backend, batch, tags);
-        judge(batch, tags);
+        let mut tags = PerFrame::new();
+        self.run::<_, false>(backend, batch, &mut tags);
+        judge(batch, &tags);
     }
 }

@@ -8,17 +8,17 @@
 //!   T        = E(checksum xor offset xor L_$) xor HASH(AAD)
 //! ```
 //!
-//! All that is once a frame goes through the cipher side by side for the whole batch: Ktop, which
-//! is the same for 64 nonces in a row and is made once for them; the blocks of the AAD; the pads of
-//! the tails; the tags.
+//! All that is once a frame goes through the cipher side by side for the whole batch: first Ktop, which
+//! is the same for 64 nonces in a row and is made once for them, with the blocks of the AAD; then the
+//! pads of the tails; last the tags.
 
 use zeroize::Zeroizing;
 
-use super::{Modal, Offsets, give, judge};
+use super::{Modal, Offsets, PerFrame, give, judge};
 use crate::aead::{Job, Open, Seal};
 use crate::backend::{Backend, Block, part};
 use crate::bulk::Cipher;
-use crate::limits::{FRAMES_AT_ONCE, NONCE_OCTETS};
+use crate::limits::NONCE_OCTETS;
 
 /// One key in OCB3.
 pub(crate) struct Ocb<C> {
@@ -26,16 +26,12 @@ pub(crate) struct Ocb<C> {
     offsets: Offsets,
 }
 
-/// What is known of each frame of a batch, in the order of the batch.
-struct Frames {
-    /// The first offset; the checksum, after the bulk.
-    sums: [u128; FRAMES_AT_ONCE],
-    /// The last offset.
-    ends: [u128; FRAMES_AT_ONCE],
+/// What is known of each frame before its data are seen.
+struct Start {
+    /// The first offset.
+    offset: u128,
     /// HASH(AAD).
-    hashes: [u128; FRAMES_AT_ONCE],
-    /// What the tail is XORed with.
-    pads: [Block; FRAMES_AT_ONCE],
+    hash: u128,
 }
 
 impl<C> Ocb<C> {
@@ -57,96 +53,64 @@ impl<C> Ocb<C> {
         &self,
         backend: B,
         batch: &mut [&mut J],
-        tags: &mut [Block],
+        tags: &mut PerFrame<Block>,
     ) where
         C: Cipher<B>,
     {
-        let count = batch.len();
-        let mut frames = Frames {
-            sums: [0; FRAMES_AT_ONCE],
-            ends: [0; FRAMES_AT_ONCE],
-            hashes: [0; FRAMES_AT_ONCE],
-            pads: [[0; 16]; FRAMES_AT_ONCE],
-        };
-        self.first_offsets(backend, batch, &mut frames.sums, tags);
-        self.hash(backend, batch, &mut frames.hashes);
-        for (i, one) in batch.iter().enumerate() {
+        let mut starts = PerFrame::new();
+        self.start(backend, batch, &mut starts);
+        let (mut sums, mut ends, mut pads) = (PerFrame::new(), PerFrame::new(), PerFrame::new());
+        for (start, one) in starts.iter().zip(batch.iter()) {
             let octets = one.data().len();
-            frames.ends[i] = self.offsets.after(frames.sums[i], octets / 16);
+            let mut end = self.offsets.after(start.offset, octets / 16);
+            let mut pad = [0; 16];
             if octets % 16 != 0 {
-                frames.ends[i] ^= self.offsets.l_star;
-                frames.pads[i] = frames.ends[i].to_ne_bytes();
+                end ^= self.offsets.l_star;
+                pad = end.to_ne_bytes();
             }
+            sums.push(start.offset);
+            ends.push(end);
+            pads.push(pad);
         }
-        self.cipher.encrypt(backend, &mut frames.pads[..count]);
+        self.cipher.encrypt(backend, &mut pads);
         self.cipher
-            .offset::<J, SEAL>(backend, &self.offsets, batch, &mut frames.sums[..count]);
+            .offset::<J, SEAL>(backend, &self.offsets, batch, &mut sums);
 
         for (i, one) in batch.iter_mut().enumerate() {
-            let data = one.data_mut();
-            let (_, tail) = data.as_chunks_mut::<16>();
-            let mut sum = frames.sums[i];
+            let (_, tail) = one.data_mut().as_chunks_mut::<16>();
+            let mut sum = sums[i];
             if !tail.is_empty() {
                 let before = part::read(tail);
-                let after = before ^ u128::from_le_bytes(frames.pads[i]);
+                let after = before ^ u128::from_le_bytes(pads[i]);
                 part::write(after, tail);
                 sum ^= padded(if SEAL { before } else { after }, tail.len());
             }
-            tags[i] = (sum ^ frames.ends[i] ^ self.offsets.l_dollar).to_ne_bytes();
+            tags.push((sum ^ ends[i] ^ self.offsets.l_dollar).to_ne_bytes());
         }
         self.cipher.encrypt(backend, tags);
-        for (tag, hash) in tags.iter_mut().zip(frames.hashes) {
-            *tag = (u128::from_ne_bytes(*tag) ^ hash).to_ne_bytes();
+        for (tag, start) in tags.iter_mut().zip(&starts) {
+            *tag = (u128::from_ne_bytes(*tag) ^ start.hash).to_ne_bytes();
         }
     }
 
-    /// RFC 7253, 4.2: `Offset_0` of each frame. The nonce block's first seven bits are TAGLEN mod
-    /// 128, here 0. `tops` is room for as many blocks as there are frames.
+    /// RFC 7253, 4.1 and 4.2: HASH(K, A) and `Offset_0` of each frame.
     #[inline(always)]
-    fn first_offsets<B: Backend, J: Job>(
-        &self,
-        backend: B,
-        batch: &[&mut J],
-        offsets: &mut [u128; FRAMES_AT_ONCE],
-        tops: &mut [Block],
-    ) where
+    fn start<B: Backend, J: Job>(&self, backend: B, batch: &[&mut J], starts: &mut PerFrame<Start>)
+    where
         C: Cipher<B>,
     {
-        // Frames whose nonces differ in the last six bits alone share a block.
-        let mut which = [0_u8; FRAMES_AT_ONCE];
-        let mut used = 0;
-        for (which, one) in which.iter_mut().zip(batch) {
+        // The blocks of Ktop, as often as one differs from the frame's before; then blocks of AAD, of
+        // any frames side by side, and whose they are.
+        let (mut blocks, mut owners) = (PerFrame::new(), PerFrame::<u8>::new());
+        let (mut tops, mut which) = (PerFrame::new(), PerFrame::<u8>::new());
+        for one in batch {
             let block = top(one.nonce());
-            if used == 0 || tops[used - 1] != block {
-                tops[used] = block;
-                used += 1;
+            if blocks.last() != Some(&block) {
+                blocks.push(block);
             }
-            *which = (used - 1) as u8;
+            which.push((blocks.len() - 1) as u8);
+            starts.push(Start { offset: 0, hash: 0 });
         }
-        self.cipher.encrypt(backend, &mut tops[..used]);
-        for ((offset, which), one) in offsets.iter_mut().zip(which).zip(batch) {
-            let top = u128::from_be_bytes(tops[usize::from(which)]);
-            // Stretch = Ktop || (Ktop[1..64] xor Ktop[9..72]); only its first 64 bits beyond Ktop.
-            let more = (top >> 64) as u64 ^ (top >> 56) as u64;
-            let bottom = u32::from(one.nonce()[NONCE_OCTETS - 1] & 0x3f);
-            let shifted = (top << bottom) | (u128::from(more) >> (64 - bottom));
-            *offset = u128::from_ne_bytes(shifted.to_be_bytes());
-        }
-    }
-
-    /// RFC 7253, 4.1: HASH(K, A) of each frame.
-    #[inline(always)]
-    fn hash<B: Backend, J: Job>(
-        &self,
-        backend: B,
-        batch: &[&mut J],
-        hashes: &mut [u128; FRAMES_AT_ONCE],
-    ) where
-        C: Cipher<B>,
-    {
-        // Blocks of any frames side by side, and whose they are.
-        let (mut blocks, mut owners) = ([[0; 16]; FRAMES_AT_ONCE], [0_u8; FRAMES_AT_ONCE]);
-        let mut used = 0;
         for (owner, one) in batch.iter().enumerate() {
             let mut offset = 0;
             for (i, part) in one.aad().chunks(16).enumerate() {
@@ -157,51 +121,59 @@ impl<C> Ocb<C> {
                     offset ^= self.offsets.l_star;
                     padded(part::read(part), part.len())
                 };
-                blocks[used] = (block ^ offset).to_ne_bytes();
-                owners[used] = owner as u8;
-                used += 1;
-                if used == FRAMES_AT_ONCE {
-                    self.hash_blocks(backend, &mut blocks, &owners, hashes);
-                    used = 0;
+                if blocks.is_full() {
+                    self.encipher(backend, &mut blocks, &mut owners, &mut tops, starts);
                 }
+                blocks.push((block ^ offset).to_ne_bytes());
+                owners.push(owner as u8);
             }
         }
-        self.hash_blocks(backend, &mut blocks[..used], &owners, hashes);
+        self.encipher(backend, &mut blocks, &mut owners, &mut tops, starts);
+        for ((start, which), one) in starts.iter_mut().zip(&which).zip(batch) {
+            let top = u128::from_be_bytes(tops[usize::from(*which)]);
+            start.offset = offset_0(top, one.nonce());
+        }
     }
 
-    /// Enciphers blocks and adds each to its owner's hash.
+    /// Enciphers the blocks that have been gathered. Those of Ktop, which are first and have no owners,
+    /// go to `tops`; the others to their owners' hashes.
     #[inline(always)]
-    fn hash_blocks<B: Backend>(
+    fn encipher<B: Backend>(
         &self,
         backend: B,
-        blocks: &mut [Block],
-        owners: &[u8; FRAMES_AT_ONCE],
-        hashes: &mut [u128; FRAMES_AT_ONCE],
+        blocks: &mut PerFrame<Block>,
+        owners: &mut PerFrame<u8>,
+        tops: &mut PerFrame<Block>,
+        starts: &mut PerFrame<Start>,
     ) where
         C: Cipher<B>,
     {
         self.cipher.encrypt(backend, blocks);
-        for (block, owner) in blocks.iter().zip(owners) {
-            hashes[usize::from(*owner)] ^= u128::from_ne_bytes(*block);
+        let (own, aad) = blocks.split_at(blocks.len() - owners.len());
+        for block in own {
+            tops.push(*block);
         }
+        for (block, owner) in aad.iter().zip(&*owners) {
+            starts[usize::from(*owner)].hash ^= u128::from_ne_bytes(*block);
+        }
+        blocks.clear();
+        owners.clear();
     }
 }
 
 impl<B: Backend, C: Cipher<B>> Modal<B> for Ocb<C> {
     #[inline(always)]
     fn seal(&self, backend: B, batch: &mut [&mut Seal<'_>]) {
-        let mut tags = [[0; 16]; FRAMES_AT_ONCE];
-        let tags = &mut tags[..batch.len()];
-        self.run::<B, _, true>(backend, batch, tags);
-        give(batch, tags);
+        let mut tags = PerFrame::new();
+        self.run::<B, _, true>(backend, batch, &mut tags);
+        give(batch, &tags);
     }
 
     #[inline(always)]
     fn open(&self, backend: B, batch: &mut [&mut Open<'_>]) {
-        let mut tags = [[0; 16]; FRAMES_AT_ONCE];
-        let tags = &mut tags[..batch.len()];
-        self.run::<B, _, false>(backend, batch, tags);
-        judge(batch, tags);
+        let mut tags = PerFrame::new();
+        self.run::<B, _, false>(backend, batch, &mut tags);
+        judge(batch, &tags);
     }
 }
 
@@ -213,6 +185,16 @@ fn top(nonce: &[u8; NONCE_OCTETS]) -> Block {
     block[4..].copy_from_slice(nonce);
     block[15] &= 0xc0;
     block
+}
+
+/// RFC 7253, 4.2: `Offset_0` from Ktop. The nonce block's first seven bits are TAGLEN mod 128, here 0.
+#[inline(always)]
+fn offset_0(top: u128, nonce: &[u8; NONCE_OCTETS]) -> u128 {
+    // Stretch = Ktop || (Ktop[1..64] xor Ktop[9..72]); only its first 64 bits beyond Ktop.
+    let more = (top >> 64) as u64 ^ (top >> 56) as u64;
+    let bottom = u32::from(nonce[NONCE_OCTETS - 1] & 0x3f);
+    let shifted = (top << bottom) | (u128::from(more) >> (64 - bottom));
+    u128::from_ne_bytes(shifted.to_be_bytes())
 }
 
 /// `tail || 1 || zeros`: the first `octets` octets of `tail`, fewer than a block, as a block.

@@ -24,24 +24,29 @@ const _: () = assert!(DATA_OCTETS_MAX / 16 <= 1 << (L_VALUES - 1));
 const _: () = assert!(AAD_OCTETS_MAX / 16 <= 1 << (L_VALUES - 1));
 
 /// Blocks that the table covers.
-pub(crate) const DELTAS: usize = 128;
+pub(crate) const DELTAS: usize = 1 << DELTAS_LOG2;
+const DELTAS_LOG2: usize = 7;
 
-/// Room behind the table: the widest register loads three blocks beyond the last.
-const ROOM: usize = 3;
+/// The most blocks whose masks are asked for at once: eight of the widest registers.
+const AT_ONCE: usize = 32;
 
 /// What depends on the key alone. Zeroised on drop.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Offsets {
     pub(crate) l_star: u128,
     pub(crate) l_dollar: u128,
-    l: [u128; L_VALUES],
-    deltas: [Block; DELTAS + ROOM],
+    l: [Block; L_VALUES],
+    deltas: Deltas,
 }
+
+/// The table, where no load of a register crosses a line of the cache.
+#[derive(Zeroize)]
+#[repr(align(64))]
+struct Deltas([Block; DELTAS + AT_ONCE]);
 
 /// The masks of one frame's registers, in order.
 pub(crate) struct Run<'k, V> {
     offsets: &'k Offsets,
-    start: u128,
     base: V,
     /// Blocks done.
     done: usize,
@@ -52,18 +57,20 @@ impl Offsets {
     pub(crate) fn new(enciphered_zero: &Block) -> Self {
         let l_star = u128::from_ne_bytes(*enciphered_zero);
         let l_dollar = double(l_star);
-        let mut l = [double(l_dollar); L_VALUES];
-        for i in 1..L_VALUES {
-            l[i] = double(l[i - 1]);
+        let mut l = [[0; 16]; L_VALUES];
+        let mut value = l_dollar;
+        for l in &mut l {
+            value = double(value);
+            *l = value.to_ne_bytes();
         }
         let mut offsets = Self {
             l_star,
             l_dollar,
             l,
-            deltas: [[0; 16]; DELTAS + ROOM],
+            deltas: Deltas([[0; 16]; DELTAS + AT_ONCE]),
         };
         for block in 1..=DELTAS {
-            offsets.deltas[block - 1] = offsets.after(0, block).to_ne_bytes();
+            offsets.deltas.0[block - 1] = offsets.after(0, block).to_ne_bytes();
         }
         offsets
     }
@@ -74,7 +81,7 @@ impl Offsets {
         let mut gray = blocks ^ (blocks >> 1);
         let mut offset = start;
         while gray != 0 {
-            offset ^= self.l[gray.trailing_zeros() as usize];
+            offset ^= u128::from_ne_bytes(self.l[gray.trailing_zeros() as usize]);
             gray &= gray - 1;
         }
         offset
@@ -86,7 +93,6 @@ impl Offsets {
         let base = self.after(start, done & !(DELTAS - 1));
         Run {
             offsets: self,
-            start,
             base: V::splat(&base.to_ne_bytes()),
             done,
         }
@@ -97,28 +103,69 @@ impl<V: Blocks> Run<'_, V> {
     /// The masks of the next `N` registers. `N` registers hold a number of blocks that divides 128,
     /// or they are the frame's last ones.
     #[inline(always)]
-    pub(crate) fn next<const N: usize>(&mut self) -> [V; N] {
-        let at = self.done % DELTAS;
-        if at == 0 && self.done > 0 {
-            let base = self.offsets.after(self.start, self.done);
-            self.base = V::splat(&base.to_ne_bytes());
-        }
+    pub(crate) fn next<const N: usize>(&mut self) -> Masks<'_, V, N> {
+        let (base, mut last) = (self.base, self.base);
+        let deltas = first(&self.offsets.deltas.0[self.done % DELTAS..]);
         self.done += N * V::COUNT;
-        let deltas = self.offsets.deltas[at..].as_flattened();
-        let mut masks = [self.base; N];
-        for (i, mask) in masks.iter_mut().enumerate() {
-            *mask = mask.xor(V::load(&deltas[i * V::OCTETS..]));
-        }
-        if self.done.is_multiple_of(2 * DELTAS) {
-            // The table has the value of block 128 in this place; this block's number has more
-            // trailing zeros.
+        if self.done.is_multiple_of(DELTAS) {
             let l = &self.offsets.l;
-            let change =
-                l[self.done.trailing_zeros() as usize] ^ l[DELTAS.trailing_zeros() as usize];
-            masks[N - 1] = masks[N - 1].xor(V::last(&change.to_ne_bytes()));
+            let zeros = self.done.trailing_zeros() as usize;
+            // The table has the value of block 128 in the last place; this block's number may have
+            // more trailing zeros.
+            last = last.xor(V::last(&l[zeros])).xor(V::last(&l[DELTAS_LOG2]));
+            // The Gray codes of two multiples of 128 in a row differ in two bits.
+            self.base = base
+                .xor(V::splat(&l[zeros]))
+                .xor(V::splat(&l[DELTAS_LOG2 - 1]));
         }
-        masks
+        Masks { deltas, base, last }
     }
+}
+
+/// The masks of `N` registers: what differs between them is read from the table where it is used.
+#[derive(Clone, Copy)]
+pub(crate) struct Masks<'k, V, const N: usize> {
+    deltas: &'k [Block; AT_ONCE],
+    base: V,
+    /// The base of the last register.
+    last: V,
+}
+
+impl<V: Blocks, const N: usize> Masks<'_, V, N> {
+    /// The same, each with `key`.
+    #[inline(always)]
+    pub(crate) fn with(self, key: V) -> Self {
+        Self {
+            base: self.base.xor(key),
+            last: self.last.xor(key),
+            ..self
+        }
+    }
+
+    /// The same, to be read once more: the compiler must not keep what it has read until then, for
+    /// the registers are needed for other things.
+    #[inline(always)]
+    pub(crate) fn afresh(self) -> Self {
+        Self {
+            deltas: std::hint::black_box(self.deltas),
+            ..self
+        }
+    }
+
+    /// The mask of register `i`.
+    #[inline(always)]
+    pub(crate) fn get(&self, i: usize) -> V {
+        let base = if i == N - 1 { self.last } else { self.base };
+        base.xor(V::load(&self.deltas[i * V::COUNT..].as_flattened()))
+    }
+}
+
+/// The first blocks of many.
+#[inline(always)]
+fn first(blocks: &[Block]) -> &[Block; AT_ONCE] {
+    blocks
+        .first_chunk()
+        .expect("there is room behind the table")
 }
 
 /// RFC 7253, 2: multiplication by x in GF(2^128), without a branch on the value.
@@ -140,7 +187,7 @@ mod tests {
         let start = 0x0123_4567_89ab_cdef;
         let (mut offset, mut expected) = (start, Vec::new());
         for block in 1..=1200_usize {
-            offset ^= offsets.l[block.trailing_zeros() as usize];
+            offset ^= u128::from_ne_bytes(offsets.l[block.trailing_zeros() as usize]);
             expected.push(offset.to_ne_bytes());
             assert_eq!(offsets.after(start, block), offset);
         }
@@ -148,15 +195,16 @@ mod tests {
             let mut run = offsets.run::<Portable>(start, done);
             for register in done / 4..300 {
                 let mut octets = [0; 64];
-                run.next::<1>()[0].store(&mut octets);
+                run.next::<1>().get(0).store(&mut octets);
                 assert_eq!(octets, expected[register * 4..][..4].as_flattened());
             }
         }
         let mut run = offsets.run::<Portable>(start, 0);
         for stripe in 0..37 {
-            for (i, mask) in run.next::<8>().into_iter().enumerate() {
+            let masks = run.next::<8>();
+            for i in 0..8 {
                 let mut octets = [0; 64];
-                mask.store(&mut octets);
+                masks.get(i).store(&mut octets);
                 assert_eq!(octets, expected[stripe * 32 + i * 4..][..4].as_flattened());
             }
         }
