@@ -63,29 +63,31 @@ impl<C> Ocb<C> {
         for (start, one) in starts.iter().zip(batch.iter()) {
             let octets = one.data().len();
             let mut end = self.offsets.after(start.offset, octets / 16);
-            let mut pad = [0; 16];
             if octets % 16 != 0 {
                 end ^= self.offsets.l_star;
-                pad = end.to_ne_bytes();
+                pads.push(end.to_ne_bytes());
             }
             sums.push(start.offset);
             ends.push(end);
-            pads.push(pad);
         }
         self.cipher.encrypt(backend, &mut pads);
         self.cipher
             .offset::<J, SEAL>(backend, &self.offsets, batch, &mut sums);
 
-        for (i, one) in batch.iter_mut().enumerate() {
+        let mut pads = pads.iter();
+        for ((one, sum), end) in batch.iter_mut().zip(&sums).zip(&ends) {
             let (_, tail) = one.data_mut().as_chunks_mut::<16>();
-            let mut sum = sums[i];
-            if !tail.is_empty() {
+            let mut sum = *sum;
+            // Each tail has its pad.
+            if !tail.is_empty()
+                && let Some(pad) = pads.next()
+            {
                 let before = part::read(tail);
-                let after = before ^ u128::from_le_bytes(pads[i]);
+                let after = before ^ u128::from_le_bytes(*pad);
                 part::write(after, tail);
                 sum ^= padded(if SEAL { before } else { after }, tail.len());
             }
-            tags.push((sum ^ ends[i] ^ self.offsets.l_dollar).to_ne_bytes());
+            tags.push((sum ^ end ^ self.offsets.l_dollar).to_ne_bytes());
         }
         self.cipher.encrypt(backend, tags);
         for (tag, start) in tags.iter_mut().zip(&starts) {
