@@ -48,7 +48,10 @@ impl Image {
     /// Reads an ELF file.
     pub(super) fn read(path: &Path) -> Done<Self> {
         let octets = fs::read(path).cannot(format_args!("read {}", path.display()))?;
-        let file = object::File::parse(&*octets).cannot(format_args!("read {}", path.display()))?;
+        let file = object::File::parse(&*octets).cannot(format_args!(
+            "read {} as a program: give a program of this workspace for x86-64, such as target/release/qloak",
+            path.display()
+        ))?;
         let mut image = Self {
             text: Vec::new(),
             symbols: BTreeMap::new(),
