@@ -28,6 +28,8 @@ pub struct Config {
     pub line: Line,
     /// Client ports, by number.
     pub clients: BTreeMap<ClientPort, PortConfig>,
+    /// How much of the line each client port gets when others want it too, beside them: 1 to 64.
+    pub weights: BTreeMap<ClientPort, u8>,
     /// Channels, by number; each client port belongs to exactly one.
     pub channels: Vec<Channel>,
     /// The KME that serves this node.
@@ -78,6 +80,8 @@ pub struct Channel {
     pub replay_window: u64,
     /// Limits of each SA.
     pub limits: Limits,
+    /// How long a line frame may wait for more client frames, in microseconds; for aggregated channels.
+    pub wait_us: u16,
 }
 
 /// The key management entity.
@@ -151,7 +155,7 @@ mod tests {
     fn an_error_names_line_key_and_what_is_allowed() {
         let text = refused("suite = \"aes-256-gcm\"", "suite = \"aes-256-gmc\"");
         assert!(
-            text.contains("line 37")
+            text.contains("line 42")
                 && text.contains("channel.suite")
                 && text.contains("aes-256-gcm"),
             "{text}"
@@ -219,6 +223,38 @@ mod tests {
 
         let text = refused("url = \"https://", "url = \"http://");
         assert!(text.contains("https"), "{text}");
+    }
+
+    #[test]
+    fn weights_and_waits_have_bounds_and_defaults() {
+        let config = Config::parse(EXAMPLE, Path::new("")).expect("valid");
+        assert_eq!(config.channels[0].wait_us, 20);
+        assert!(config.weights.values().all(|weight| *weight == 1));
+
+        let number = "number = 2\nport";
+        assert!(EXAMPLE.contains(number));
+        let text = EXAMPLE.replacen(number, "number = 2\nweight = 64\nport", 1);
+        let text = text.replacen("clients = [1]", "clients = [1]\nwait_us = 0", 1);
+        let config = Config::parse(&text, Path::new("")).expect("valid");
+        assert_eq!(config.channels[0].wait_us, 0);
+        let weights: Vec<_> = config.weights.into_values().collect();
+        assert_eq!(weights, [1, 64]);
+
+        let text = refused(number, "number = 2\nweight = 0\nport");
+        assert!(
+            text.contains("client.weight") && text.contains("1 to 64"),
+            "{text}"
+        );
+        let text = refused("clients = [1]", "clients = [1]\nwait_us = 1001");
+        assert!(
+            text.contains("channel.wait_us") && text.contains("0 to 1000"),
+            "{text}"
+        );
+        let text = refused("clients = [2]", "clients = [2]\nwait_us = 20");
+        assert!(
+            text.contains("channel.wait_us") && text.contains("aggregated"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -48,3 +48,12 @@ pub const SPENT_RING: usize = 256;
 
 /// Outbound keys kept ready in the key RAM.
 pub const KEY_RAM_FILL: std::ops::RangeInclusive<u32> = 1..=32_768;
+
+/// Weights of client ports: beyond 64 a port of weight 1 would wait for whole megabytes of another's.
+pub const WEIGHTS: std::ops::RangeInclusive<u8> = 1..=64;
+
+/// Microseconds that a line frame may wait for more client frames: as far as `qloak_secy` allows.
+pub const WAIT_US: std::ops::RangeInclusive<u16> = 0..=1000;
+
+/// The same unless told otherwise: a fifth of what the seed 000 adds in all.
+pub const WAIT_US_DEFAULT: u16 = 20;

@@ -41,6 +41,7 @@ use crate::{
     manage::{self, Manage},
     pipeline::{
         Patience,
+        fair::Share,
         inbound::{Exit, InboundThread},
         outbound::{Entrance, OutboundThread, Trunk},
     },
@@ -346,7 +347,7 @@ type OutboundParts = (Outbound, Vec<Entrance>, Vec<Trunk>);
 fn outbound(
     config: &Config,
     ports: &Ports,
-    secy: Outbound,
+    mut secy: Outbound,
     sizes: Sizes,
 ) -> Result<OutboundParts, Error> {
     let mut entrances = Vec::new();
@@ -356,9 +357,11 @@ fn outbound(
             continue;
         };
         if channel.carriage == Carriage::Aggregated {
+            secy.set_wait(channel.number, u64::from(channel.wait_us) * 1000);
             trunks.push(Trunk {
                 channel: reference,
                 batch: Batch::with_sizes(limits::BATCH_FRAMES, sizes),
+                open: Batch::with_sizes(1, sizes),
             });
         }
         for (number, port) in ports
@@ -371,6 +374,7 @@ fn outbound(
                 channel: reference,
                 port: port.twin()?,
                 batch: Batch::with_sizes(limits::BATCH_FRAMES, sizes),
+                share: Share::new(config.weights.get(number).copied().unwrap_or(1)),
                 discarded_closed: 0,
                 discarded_oversize: 0,
             });

@@ -11,6 +11,7 @@
 //! at the entrance and counts. Agreement frames leave the way of data at the first link and have a queue
 //! of their own.
 
+pub(crate) mod fair;
 pub(crate) mod inbound;
 pub(crate) mod news;
 pub(crate) mod outbound;

@@ -16,7 +16,8 @@
 //!   channel = outbound.classify(client)         channel = outbound.classify(client)
 //!   for frame: outbound.mux(channel, client,
 //!              frame, line)                     outbound.protect(channel, rooms(batch), now)
-//!   n = outbound.shape(channel, line.len())     line.transmit(batch)
+//!   n = outbound.shape(channel, line.len(),     line.transmit(batch)
+//!              now)
 //!   outbound.protect(channel, rooms(line, n), now)
 //!   line.transmit(line batch)
 //!

@@ -51,3 +51,7 @@ pub const SA_FRAMES_MAX: u64 = 1 << 47;
 /// Most octets that a limit may allow under one SAK: 2^48 octets are 2^44 blocks, inside the bound of
 /// RFC 7253, 5 (2^48 blocks) and of SP 800-38D, 8.3.
 pub const SA_OCTETS_MAX: u64 = 1 << 48;
+
+/// Longest that a line frame may wait for more records, in nanoseconds: a millisecond, the distance of sync
+/// frames, beyond which a user of the line would notice.
+pub const WAIT_NS_MAX: u64 = 1_000_000;

@@ -75,16 +75,33 @@ pub enum Muxed {
 /// What a channel's mux remembers.
 #[derive(Debug, Default)]
 pub(crate) struct MuxState {
-    /// Where the open line frame ends in its storage; none is open if `None`.
-    open_end: Option<usize>,
+    /// The line frame that takes more records, if there is one.
+    open: Option<Open>,
     /// The sequence of the next fragment.
     sequence: u32,
+    /// How long a line frame may wait for more records.
+    pub(crate) wait_ns: u64,
+}
+
+/// A line frame that takes more records.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    /// Where it ends in its storage.
+    end: usize,
+    /// When its first record came; none when it waits for nobody: it is full, or begins with a piece.
+    since_ns: Option<u64>,
 }
 
 impl MuxState {
     /// The open line frame leaves.
     pub(crate) fn close(&mut self) {
-        self.open_end = None;
+        self.open = None;
+    }
+
+    /// When the open line frame has waited for long enough; `None` when none waits.
+    pub(crate) fn leaves_at(&self) -> Option<u64> {
+        let since_ns = self.open?.since_ns?;
+        (self.wait_ns > 0).then(|| since_ns.saturating_add(self.wait_ns))
     }
 }
 
@@ -122,6 +139,7 @@ impl Outbound {
                 header,
                 records: capacity - LINE_HEADER,
                 client: client.number(),
+                now_ns,
             };
             writer.write(frame)
         };
@@ -161,6 +179,7 @@ struct Writer<'a, L: ?Sized> {
     /// Octets of records that a line frame takes.
     records: usize,
     client: u8,
+    now_ns: u64,
 }
 
 impl<L: LineFrames + ?Sized> Writer<'_, L> {
@@ -216,7 +235,7 @@ impl<L: LineFrames + ?Sized> Writer<'_, L> {
 
     /// Octets left in the open line frame; 0 when none is open.
     fn space(&mut self) -> usize {
-        let Some(end) = self.state.open_end else {
+        let Some(Open { end, .. }) = self.state.open else {
             return 0;
         };
         // The caller may have sent or cleared its batch without a word; then nothing is open.
@@ -230,7 +249,7 @@ impl<L: LineFrames + ?Sized> Writer<'_, L> {
 
     /// Begins a line frame; false when its room cannot hold a full one.
     fn begin(&mut self) -> bool {
-        self.state.open_end = None;
+        self.state.open = None;
         let needed = LINE_HEADER + self.records + limits::TAILROOM;
         let Some(mut room) = self.line.begin() else {
             return false;
@@ -245,7 +264,7 @@ impl<L: LineFrames + ?Sized> Writer<'_, L> {
 
     fn whole(&mut self, frame: &[u8]) -> Muxed {
         let [a, b] = (frame.len() as u16).to_be_bytes();
-        if self.append(&[&[FIRST | LAST, self.client, a, b], frame]) {
+        if self.append(true, &[&[FIRST | LAST, self.client, a, b], frame]) {
             Muxed::Taken
         } else {
             Muxed::TooLong
@@ -256,16 +275,27 @@ impl<L: LineFrames + ?Sized> Writer<'_, L> {
         let [a, b] = (piece.len() as u16).to_be_bytes();
         let sequence = self.state.sequence.to_be_bytes();
         self.state.sequence = self.state.sequence.wrapping_add(1);
-        self.append(&[&[flags, self.client, a, b], &sequence, piece])
+        self.append(
+            flags & FIRST != 0,
+            &[&[flags, self.client, a, b], &sequence, piece],
+        )
     }
 
-    /// Puts the parts behind what the line frame begun last holds.
-    fn append(&mut self, parts: &[&[u8]]) -> bool {
+    /// Puts the parts behind what the line frame begun last holds. `waits`: the line frame may wait for
+    /// more records if this is its first one.
+    fn append(&mut self, waits: bool, parts: &[&[u8]]) -> bool {
         let Some(mut room) = self.line.last() else {
             return false;
         };
         let written = append(&mut room, parts);
-        self.state.open_end = Some(room.range.end);
+        let first = waits.then_some(self.now_ns);
+        let since_ns = self.state.open.map_or(first, |open| open.since_ns);
+        let left = (LINE_HEADER + self.records).saturating_sub(room.range.len());
+        let is_full = left < FRAGMENT_HEADER + limits::FRAGMENT_OCTETS_MIN;
+        self.state.open = Some(Open {
+            end: room.range.end,
+            since_ns: since_ns.filter(|_| !is_full),
+        });
         written
     }
 }

@@ -203,7 +203,7 @@ impl Outbound {
         self.channels.get(usize::from(channel.index))
     }
 
-    fn state_mut(&mut self, number: ChannelNumber) -> Option<&mut OutboundChannel> {
+    pub(crate) fn state_mut(&mut self, number: ChannelNumber) -> Option<&mut OutboundChannel> {
         let channel = self.channel(number)?;
         self.channels.get_mut(usize::from(channel.index))
     }

@@ -65,7 +65,6 @@ impl Outbound {
             });
             return result;
         };
-        state.mux.close();
         while protect_chunk(state, &mut batch, now_ns, line_octets_max, &mut result) {}
         state.counters.no_sa += result.no_sa as u64;
         state.counters.too_long += result.too_long as u64;

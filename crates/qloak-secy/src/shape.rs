@@ -1,19 +1,56 @@
 //! When line frames leave. Outbound, between mux and protect.
 //!
-//! At once: a line frame that is begun leaves with the batch in which it was begun, full or not, so
-//! that no frame waits for another. (Line frames of one size at one rate, which hide sizes and times,
-//! decide here too.)
+//! A line frame leaves when it is full, or when its first record has waited for as long as the channel
+//! bears: not at all unless [`Outbound::set_wait`] was told otherwise.
+//!
+//! ```text
+//!   begun   [ full ] [ full ] [ open ]            leaves now:  full, full
+//!                                ^ youngest       leaves later, with what comes until then
+//! ```
+//!
+//! A line frame that begins with a piece of a frame never waits: all pieces of a frame leave in one
+//! batch, under one SA. (Line frames of one size at one rate, which hide sizes and times, decide here too.)
 
-use crate::{ChannelRef, Outbound};
+use qloak_api::ChannelNumber;
+
+use crate::{ChannelRef, Outbound, limits};
 
 impl Outbound {
     /// How many of the `begun` line frames of a channel are to be protected and transmitted now, from
-    /// the front. The others stay in the line batch. Closes what leaves: the next client frame begins
-    /// a new line frame.
-    pub fn shape(&mut self, channel: ChannelRef, begun: usize) -> usize {
-        if let Some(state) = self.channels.get_mut(usize::from(channel.index)) {
-            state.mux.close();
+    /// the front. The one that stays, if one does, is the last and takes more records; it leaves at the
+    /// first call with `now_ns` at [`Self::leaves_at`] or later. `u64::MAX` lets everything leave.
+    pub fn shape(&mut self, channel: ChannelRef, begun: usize, now_ns: u64) -> usize {
+        let Some(state) = self.channels.get_mut(usize::from(channel.index)) else {
+            return begun;
+        };
+        if begun > 0
+            && state
+                .mux
+                .leaves_at()
+                .is_some_and(|leaves_at| now_ns < leaves_at)
+        {
+            return begun - 1;
         }
+        state.mux.close();
         begun
+    }
+
+    /// When the open line frame of a channel has waited for long enough, in nanoseconds; `None` when no
+    /// frame waits.
+    pub fn leaves_at(&self, channel: ChannelRef) -> Option<u64> {
+        self.channels
+            .get(usize::from(channel.index))?
+            .mux
+            .leaves_at()
+    }
+
+    /// How long a line frame of an aggregated channel may wait for more records, in nanoseconds; 0, the
+    /// value at start, is not at all. More than [`limits::WAIT_NS_MAX`] is as much as that. False when there
+    /// is no such channel.
+    pub fn set_wait(&mut self, number: ChannelNumber, wait_ns: u64) -> bool {
+        let state = self.state_mut(number);
+        state
+            .map(|state| state.mux.wait_ns = wait_ns.min(limits::WAIT_NS_MAX))
+            .is_some()
     }
 }

@@ -156,7 +156,7 @@ impl<V: Blocks, const N: usize> Masks<'_, V, N> {
     #[inline(always)]
     pub(crate) fn get(&self, i: usize) -> V {
         let base = if i == N - 1 { self.last } else { self.base };
-        base.xor(V::load(&self.deltas[i * V::COUNT..].as_flattened()))
+        base.xor(V::load(self.deltas[i * V::COUNT..].as_flattened()))
     }
 }
 

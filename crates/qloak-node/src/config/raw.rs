@@ -46,6 +46,7 @@ fn line_frame_octets() -> Spanned<usize> {
 #[serde(deny_unknown_fields)]
 struct RawClient {
     number: Spanned<ClientPort>,
+    weight: Option<Spanned<u8>>,
     port: RawPort,
 }
 
@@ -140,6 +141,7 @@ struct RawChannel {
     packet_number_bits: Option<Spanned<u8>>,
     replay_window: Option<Spanned<u64>>,
     limits: Option<Spanned<Limits>>,
+    wait_us: Option<Spanned<u16>>,
 }
 
 #[derive(Deserialize)]

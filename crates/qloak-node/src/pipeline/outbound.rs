@@ -14,11 +14,19 @@ use qloak_secy::{ChannelRef, LineFrames, Muxed, Outbound, Room, Sa};
 use rtrb::{Consumer, Producer};
 
 use super::{
-    CHANNEL_NEWS_NS, NAP, PORT_NEWS_NS, Patience, SHORT_NAP, hand_out,
+    CHANNEL_NEWS_NS, NAP, PORT_NEWS_NS, Patience, SHORT_NAP,
+    fair::Share,
+    hand_out,
     news::{OutboundChange, OutboundNews, port_counters},
     room,
 };
 use crate::clock::Clock;
+
+/// A time at which every line frame is due.
+const ALL: u64 = u64::MAX;
+
+/// An open line frame that is due within this is not slept for: the kernel may be 50 us late.
+const AWAKE_NS: u64 = 60_000;
 
 /// Everything the thread holds.
 pub(crate) struct OutboundThread {
@@ -43,6 +51,7 @@ pub(crate) struct Entrance {
     pub(crate) channel: ChannelRef,
     pub(crate) port: Box<dyn Port>,
     pub(crate) batch: Batch,
+    pub(crate) share: Share,
     pub(crate) discarded_closed: u64,
     pub(crate) discarded_oversize: u64,
 }
@@ -51,6 +60,8 @@ pub(crate) struct Entrance {
 pub(crate) struct Trunk {
     pub(crate) channel: ChannelRef,
     pub(crate) batch: Batch,
+    /// One frame: the open line frame, while those before it leave.
+    pub(crate) open: Batch,
 }
 
 impl OutboundThread {
@@ -73,22 +84,30 @@ impl OutboundThread {
                 port_news_ns = now_ns + PORT_NEWS_NS;
                 self.tell_clients();
             }
-            if moved == 0 {
-                self.rest()?;
+            if !moved {
+                self.rest(now_ns)?;
             }
         }
         Ok(())
     }
 
-    /// One batch of each client port through the whole way. Returns how many client frames moved.
-    fn round(&mut self) -> Result<usize, PortError> {
-        let mut moved = 0;
+    /// One batch of each client port whose turn it is through the whole way. Returns whether client frames
+    /// moved, or would have but for their port's debt.
+    fn round(&mut self) -> Result<bool, PortError> {
+        let mut moved = false;
         for index in 0..self.clients.len() {
             let entrance = &mut self.clients[index];
-            moved += entrance.port.receive(&mut entrance.batch)?;
+            if !entrance.share.turn() {
+                moved = true;
+                continue;
+            }
+            entrance.port.receive(&mut entrance.batch)?;
             if entrance.batch.is_empty() {
                 continue;
             }
+            moved = true;
+            let octets = entrance.batch.frames().iter().map(qloak_port::Frame::len);
+            entrance.share.pay(octets.sum());
             if !self
                 .secy
                 .is_open(entrance.channel.number, self.clock.now_ns())
@@ -102,8 +121,9 @@ impl OutboundThread {
                 Carriage::Aggregated => self.mux(index)?,
             }
         }
+        let now_ns = self.clock.now_ns();
         for index in 0..self.trunks.len() {
-            self.depart(index)?;
+            self.depart(index, now_ns)?;
         }
         Ok(moved)
     }
@@ -145,7 +165,7 @@ impl OutboundThread {
                 .mux(entrance.channel, entrance.number, frame, line, now_ns)
             {
                 Muxed::LineFull if !self.trunks[trunk].batch.is_empty() => {
-                    self.depart(trunk)?;
+                    self.depart(trunk, ALL)?;
                     continue;
                 }
                 Muxed::Taken => {}
@@ -159,19 +179,29 @@ impl OutboundThread {
         Ok(())
     }
 
-    /// The line frames of a channel leave: shape, protect, transmit.
-    fn depart(&mut self, index: usize) -> Result<(), PortError> {
-        let trunk = &mut self.trunks[index];
-        let leaving = self.secy.shape(trunk.channel, trunk.batch.len());
+    /// The line frames of a channel that are due leave: shape, protect, transmit.
+    fn depart(&mut self, index: usize, due_ns: u64) -> Result<(), PortError> {
+        let Trunk {
+            channel,
+            batch,
+            open,
+        } = &mut self.trunks[index];
+        let leaving = self.secy.shape(*channel, batch.len(), due_ns);
         if leaving == 0 {
             return Ok(());
         }
+        if leaving < batch.len() && batch.give(leaving, open) {
+            batch.truncate(leaving);
+        }
         let now_ns = self.clock.now_ns();
-        let frames = trunk.batch.frames_mut().iter_mut().take(leaving).map(room);
-        self.secy.protect(trunk.channel, frames, now_ns);
-        trunk.batch.retain(|frame| !frame.is_empty());
+        let frames = batch.frames_mut().iter_mut().map(room);
+        self.secy.protect(*channel, frames, now_ns);
+        batch.retain(|frame| !frame.is_empty());
         let patience = &mut self.line_patience;
-        self.line_dropped += hand_out(&mut *self.line, &mut trunk.batch, patience)? as u64;
+        self.line_dropped += hand_out(&mut *self.line, batch, patience)? as u64;
+        if open.give(0, batch) {
+            open.clear();
+        }
         Ok(())
     }
 
@@ -237,8 +267,22 @@ impl OutboundThread {
         let _ = self.news.push(OutboundNews::LineDropped(self.line_dropped));
     }
 
-    /// Nothing moved: sleeps until a frame or a change comes, a millisecond at most.
-    fn rest(&self) -> Result<(), PortError> {
+    /// Nothing moved: sleeps until a frame or a change comes or an open line frame is due, a millisecond at
+    /// most. What is due soon is waited for awake: the kernel wakes nobody so exactly.
+    fn rest(&self, now_ns: u64) -> Result<(), PortError> {
+        let due_ns = self
+            .trunks
+            .iter()
+            .filter_map(|trunk| self.secy.leaves_at(trunk.channel))
+            .min()
+            .map(|due_ns| due_ns.saturating_sub(now_ns));
+        if due_ns.is_some_and(|due_ns| due_ns < AWAKE_NS) {
+            std::thread::yield_now();
+            return Ok(());
+        }
+        let due = due_ns.map_or(NAP, |due_ns| {
+            std::time::Duration::from_nanos(due_ns - AWAKE_NS)
+        });
         let mut descriptors: Vec<BorrowedFd<'_>> = Vec::with_capacity(self.clients.len() + 1);
         descriptors.extend(
             self.clients
@@ -247,7 +291,7 @@ impl OutboundThread {
         );
         let all = descriptors.len() == self.clients.len();
         descriptors.push(self.waker.descriptor());
-        qloak_port::wait(&descriptors, if all { NAP } else { SHORT_NAP })?;
+        qloak_port::wait(&descriptors, due.min(if all { NAP } else { SHORT_NAP }))?;
         // What was pushed before the wake is popped after this; a later wake ends the next rest.
         self.waker.clear();
         Ok(())

@@ -206,7 +206,7 @@ impl Bench {
             let frame = &storage[range.clone()];
             self.outbound.mux(self.channel, *client, frame, line, 0);
         }
-        let ready = self.outbound.shape(self.channel, line.used);
+        let ready = self.outbound.shape(self.channel, line.used, 0);
         self.outbound
             .protect(self.channel, line.rooms().take(ready), 0);
     }

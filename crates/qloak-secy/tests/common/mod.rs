@@ -228,7 +228,7 @@ impl Link {
     }
 
     fn flush(&mut self, sent: &mut Vec<Stored>) {
-        let ready = self.outbound.shape(self.channel, self.line.frames.len());
+        let ready = self.outbound.shape(self.channel, self.line.frames.len(), 0);
         let protected =
             self.outbound
                 .protect(self.channel, rooms(&mut self.line.frames).take(ready), 0);

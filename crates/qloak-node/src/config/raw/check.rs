@@ -34,6 +34,7 @@ impl RawConfig {
     ) -> Result<Config, ConfigError> {
         let hazmat = self.policy.allowed(text)?;
         let mut clients = BTreeMap::new();
+        let mut weights = BTreeMap::new();
         let mut places = BTreeSet::from([self.line.port.place()]);
         for client in self.client {
             let number = *client.number.get_ref();
@@ -48,6 +49,8 @@ impl RawConfig {
                     what,
                 ));
             }
+            let weight = ranged(text, client.weight, 1, limits::WEIGHTS, "client.weight")?;
+            weights.insert(number, weight);
             if clients
                 .insert(number, client.port.config(directory))
                 .is_some()
@@ -107,6 +110,7 @@ impl RawConfig {
             line: self.line.check(text, directory)?,
             kme: self.kme.check(text, directory, &tls)?,
             clients,
+            weights,
             channels,
             manage_listen: self.manage.listen,
             tls,
@@ -352,6 +356,22 @@ impl RawChannel {
             0..=limits::REPLAY_WINDOW_MAX,
             "channel.replay_window",
         )?;
+        let waits = carriage == Carriage::Aggregated;
+        if let Some(wait) = self.wait_us.as_ref().filter(|_| !waits) {
+            return Err(ConfigError::at(
+                text,
+                wait.span(),
+                "channel.wait_us",
+                "is for aggregated channels; a transparent one sends each client frame at once",
+            ));
+        }
+        let wait_us = ranged(
+            text,
+            self.wait_us,
+            if waits { limits::WAIT_US_DEFAULT } else { 0 },
+            limits::WAIT_US,
+            "channel.wait_us",
+        )?;
         Ok(Channel {
             number,
             name: self.name.unwrap_or_else(|| format!("channel-{number}")),
@@ -361,6 +381,7 @@ impl RawChannel {
             xpn,
             replay_window,
             limits: checked_limits(text, number, self.limits)?,
+            wait_us,
         })
     }
 }
