@@ -287,12 +287,12 @@ fn a_storm_forges_nothing_doubles_nothing_and_hides_nothing() {
                 loss: Loss::Independent { probability: 0.05 },
                 duplicate: 0.1,
                 radio: Some(Radio {
-                    eb_n0_db: 6.0,
+                    eb_n0_db: 6.4,
                     word_octets: 255,
                     data_octets: 239,
                 }),
                 bit_error_ratio: 1e-5,
-                reorder: reorder(0.2, 60 + 3 * seed as usize),
+                reorder: reorder(0.2, 62 + 3 * seed as usize),
                 ..Faults::default()
             };
             let mut line = Line::new(carriage, seed, &faults);
