@@ -167,19 +167,25 @@ fn frames_are_damaged_as_often_and_as_much_as_computed() {
         assert!((0.001..0.9).contains(&failure), "{failure}");
         assert_ratio("words", all.words_failed, all.words, failure);
 
-        // Octets of data that are wrong in a word: mean and a bound of the mean square.
+        // Octets of data that are wrong in a failed word: a share of all that are wrong (the hypergeometric
+        // distribution), and how many those are given that the word fails.
         let wrong = WrongOctets::new(radio.octet_error_ratio());
+        let octets = word_octets as f64;
+        let data = data_octets as f64 / octets;
         let (mut mean, mut square) = (0.0, 0.0);
         for count in radio.corrected_octets() + 1..=word_octets {
-            let probability = wrong.probability(count, word_octets);
-            mean += probability * (count * data_octets) as f64 / word_octets as f64;
-            square += probability * (count * count) as f64;
+            let probability = wrong.probability(count, word_octets) / failure;
+            let count = count as f64;
+            let spread = count * data * (1.0 - data) * (octets - count) / (octets - 1.0);
+            mean += probability * count * data;
+            square += probability * (spread + (count * data).powi(2));
         }
-        let expected = mean * all.words as f64;
-        let off = 5.0 * (square * all.words as f64).sqrt();
+        let failed = all.words_failed as f64;
+        let off = 5.0 * (failed * (square - mean * mean)).sqrt();
         assert!(
-            (octets_seen as f64 - expected).abs() < off,
-            "{octets_seen} octets, expected {expected} and at most {off} off"
+            (octets_seen as f64 - failed * mean).abs() < off,
+            "{octets_seen} octets, expected {} and at most {off} off",
+            failed * mean
         );
         // In a wrong octet each bit is wrong as often as another.
         let bit = radio.bit_error_ratio() / radio.octet_error_ratio();
