@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::limits;
+use crate::{ImpairedConfig, limits};
 
 /// Which kind of port, and its particulars.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +15,8 @@ pub enum PortConfig {
     Tap(TapConfig),
     /// A packet socket on an existing interface.
     AfPacket(AfPacketConfig),
+    /// A port of another kind, and what happens to frames that pass it. For tests and demonstrations.
+    Impaired(Box<ImpairedConfig>),
 }
 
 /// One of the two ends of a memory wire.

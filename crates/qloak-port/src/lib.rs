@@ -10,6 +10,7 @@
 //!   are put around it where it is.
 //!
 //! All `unsafe` of the crate stands in `sys`, one file for each thing that is asked of the kernel.
+//! A port of any kind can be impaired: frames that pass it are lost, doubled, late or damaged, from a seed.
 //! Nothing here knows a key, a SecTAG or a channel.
 
 mod af_packet;
@@ -19,6 +20,7 @@ mod config;
 mod counters;
 mod error;
 mod frame;
+mod impair;
 mod interface;
 pub mod limits;
 mod memory;
@@ -37,6 +39,10 @@ pub use config::{AfPacketConfig, End, MemoryConfig, Pace, PcapConfig, PortConfig
 pub use counters::Counters;
 pub use error::PortError;
 pub use frame::Frame;
+pub use impair::{
+    Clock, Delay, FaultCounters, Faults, GilbertElliott, ImpairedConfig, Impairment, Impairments,
+    Loss, Radio, Reorder, impair, monotonic,
+};
 pub use memory::pair;
 pub use port::{Kind, Port, open};
 pub use wait::{Waker, wait};

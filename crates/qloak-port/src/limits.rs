@@ -49,3 +49,36 @@ pub const CAPTURE_INTERFACES_MAX: usize = 1024;
 
 /// Frames per second of a paced capture: from one in a quarter of an hour to a clock tick each.
 pub const PACE_FRAMES_PER_SECOND: RangeInclusive<f64> = 0.001..=1e9;
+
+/// Frames that wait in an impaired port each way unless told otherwise: 10 ms of frames of 1500 octets
+/// at 1 Gb/s.
+pub const IMPAIRED_FRAMES: usize = 1024;
+
+/// Bounds of the same: at least one frame, at most a gigabyte of the longest.
+pub const IMPAIRED_FRAMES_RANGE: RangeInclusive<usize> = 1..=65_536;
+
+/// Frames that an impaired port moves at once to and from the port that it wraps.
+pub const IMPAIRED_BATCH_FRAMES: usize = 64;
+
+/// Batches that one call takes from the wrapped port at most, so that a flood of which every frame is
+/// lost does not hold the caller.
+pub const IMPAIRED_BATCHES_MAX: usize = 16;
+
+/// Longest fixed delay, longest jitter and longest time that a frame is held to be overtaken: a minute,
+/// far more than any line.
+pub const IMPAIRED_DELAY_NS_MAX: u64 = 60_000_000_000;
+
+/// Bits per second of a rate limit: from a modem to ten times the fastest Ethernet.
+pub const IMPAIRED_RATE_BPS: RangeInclusive<u64> = 1000..=10_000_000_000_000;
+
+/// Octets that Ethernet puts around each frame on the wire: preamble 8, FCS 4, gap 12
+/// (IEEE 802.3-2022, 3.1.1 and 4.4.2).
+pub const WIRE_OCTETS_AROUND_FRAME: usize = 24;
+
+/// Eb/N0 of a radio in dB: below, every octet is noise; above, its error ratio is too small for a
+/// floating-point number.
+pub const RADIO_EB_N0_DB: RangeInclusive<f64> = -30.0..=25.0;
+
+/// Symbols of a Reed-Solomon code word over GF(256): one fewer than the field has elements, and one of
+/// data and one of parity at least.
+pub const REED_SOLOMON_OCTETS: RangeInclusive<usize> = 2..=255;

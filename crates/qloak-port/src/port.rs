@@ -3,8 +3,8 @@
 use std::os::fd::BorrowedFd;
 
 use crate::{
-    Batch, Counters, PortConfig, PortError, Sizes, af_packet::AfPacketPort, limits,
-    memory::MemoryPort, pcap::PcapPort, tap::TapPort,
+    Batch, Counters, Impairments, PortConfig, PortError, Sizes, af_packet::AfPacketPort, impair,
+    limits, memory::MemoryPort, pcap::PcapPort, tap::TapPort,
 };
 
 /// The kinds of port.
@@ -71,6 +71,11 @@ pub trait Port: Send {
     /// What went through the port, by all handles.
     fn counters(&self) -> Counters;
 
+    /// What was done to frames on purpose; none for a port that leaves them as they are.
+    fn impairments(&self) -> Option<Impairments> {
+        None
+    }
+
     /// Another handle on the same port, for the other thread: one receives, the other transmits. When
     /// both do the same at once, one of them gets nothing.
     ///
@@ -103,5 +108,9 @@ pub fn open(config: &PortConfig, sizes: &Sizes) -> Result<Box<dyn Port>, PortErr
         PortConfig::Pcap(config) => Box::new(PcapPort::open(config, sizes)?),
         PortConfig::Tap(config) => Box::new(TapPort::open(config, sizes)?),
         PortConfig::AfPacket(config) => Box::new(AfPacketPort::open(config, sizes)?),
+        PortConfig::Impaired(config) => {
+            let port = open(&config.port, sizes)?;
+            impair::impair(port, &config.impairment, sizes, impair::monotonic())?
+        }
     })
 }
