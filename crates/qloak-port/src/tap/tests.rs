@@ -8,6 +8,8 @@ use std::{
 use super::*;
 use crate::{PortConfig, open, testing, wait};
 
+mod hosts;
+
 const SIZES: Sizes = Sizes {
     headroom: 64,
     octets_max: 9014,
@@ -21,8 +23,31 @@ fn tap(name: &str) -> TapConfig {
     }
 }
 
+/// Does `test` in a new namespace, once for interfaces with super-frames and once for those without.
+fn with_and_without(name: &str, test: impl Fn(&dyn Fn(&str) -> TapConfig) + Send + Sync) {
+    for offload in [true, false] {
+        let tap = |name: &str| TapConfig {
+            offload,
+            ..tap(name)
+        };
+        testing::in_namespace(name, |_| test(&tap));
+    }
+}
+
 fn opened(config: TapConfig) -> Result<Box<dyn Port>, PortError> {
     open(&PortConfig::Tap(config), &SIZES)
+}
+
+/// Opens an interface that was open before: a program that another test starts holds our descriptors until it is
+/// loaded.
+fn opened_again(config: TapConfig) -> Box<dyn Port> {
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        match opened(config.clone()) {
+            Err(PortError::InUse { .. }) if Instant::now() < end => {}
+            opened => break opened.unwrap(),
+        }
+    }
 }
 
 /// Receives until a frame is one that `wanted` likes. The stack also sends frames of its own accord.
@@ -51,7 +76,7 @@ fn arp_request() -> Vec<u8> {
 
 #[test]
 fn the_stack_answers_and_sends_whole_checksums() {
-    testing::in_namespace("tap: the stack answers", |_| {
+    with_and_without("tap: the stack answers", |tap| {
         let mut port = opened(tap("t0")).unwrap();
         testing::ip("addr add 10.9.0.1/24 dev t0");
         let mut batch = Batch::with_sizes(4, SIZES);
@@ -90,7 +115,7 @@ fn checksum(octets: &[u8]) -> u16 {
 
 #[test]
 fn frames_of_no_sound_length_are_counted() {
-    testing::in_namespace("tap: frames of no sound length", |_| {
+    with_and_without("tap: frames of no sound length", |tap| {
         let small = Sizes {
             octets_max: 200,
             ..SIZES
@@ -128,7 +153,7 @@ fn frames_of_no_sound_length_are_counted() {
 
 #[test]
 fn errors_say_what_to_do() {
-    testing::in_namespace("tap: errors", |_| {
+    with_and_without("tap: errors", |tap| {
         let error = |config| opened(config).err().unwrap().to_string();
         let held = opened(tap("t0")).unwrap();
         assert!(error(tap("t0")).contains("in use by another program"));
@@ -151,14 +176,7 @@ fn errors_say_what_to_do() {
         };
         assert!(error(config).contains("ip netns add qloak-test-none"));
         drop(held);
-        // A program that another test starts holds our descriptors until it is loaded.
-        let end = Instant::now() + Duration::from_secs(20);
-        let mut port = loop {
-            match opened(tap("t0")) {
-                Err(PortError::InUse { .. }) if Instant::now() < end => {}
-                opened => break opened.unwrap(),
-            }
-        };
+        let mut port = opened_again(tap("t0"));
         testing::ip("link del t0");
         let mut batch = Batch::with_sizes(4, SIZES);
         // Frames that the stack sent of its own accord come first.
