@@ -7,7 +7,8 @@
 //!
 //! Each host is this program again, inside a namespace that it makes and removes. One thread carries the frames.
 //! With and without take turns, round after round, so that a loaded machine slows both; the middle round
-//! counts. The rates are of TCP payload.
+//! counts. The rates are of TCP payload: by the clock, and by the time that the carrying thread had a core,
+//! kernel included, which a loaded machine changes less.
 //!
 //! ```text
 //! cargo bench -p qloak-port --bench tap -- [--rounds N] [--ms N]
@@ -87,6 +88,8 @@ fn ip(words: &str) -> Result<(), String> {
 #[derive(Clone, Copy)]
 struct Round {
     gigabits_per_second: f64,
+    /// By the time that the carrying thread was on a core.
+    gigabits_per_core_second: f64,
     /// Frames that passed the ports, for each frame or super-frame that the sender's kernel handed over.
     frames_per_crossing: f64,
 }
@@ -145,7 +148,7 @@ fn measure(rounds: usize, ms: u64) -> Result<(), String> {
     println!(
         "TCP, one stream, between two TAP ports; middle of {rounds} rounds of {ms} ms, batches of {BATCH_FRAMES}"
     );
-    println!("  MTU   with super-frames          without                    ratio");
+    println!("  MTU  super-frames     Gb/s   Gb/s a core   frames a crossing");
     for mtu in [1500, 9000] {
         let mut taken = [Vec::new(), Vec::new()];
         for _ in 0..rounds {
@@ -154,16 +157,21 @@ fn measure(rounds: usize, ms: u64) -> Result<(), String> {
             }
         }
         let [with, without] = taken.map(middle);
+        for (name, row) in [("with", with), ("without", without)] {
+            println!(
+                "{mtu:>5}  {name:12}  {:7.2}  {:12.2}  {:18.1}",
+                row.gigabits_per_second, row.gigabits_per_core_second, row.frames_per_crossing,
+            );
+        }
         println!(
-            "{mtu:>5}   {:6.2} Gb/s ({:4.1} frames/x)   {:6.2} Gb/s ({:4.1} frames/x)   {:5.2}",
-            with.gigabits_per_second,
-            with.frames_per_crossing,
-            without.gigabits_per_second,
-            without.frames_per_crossing,
+            "{mtu:>5}  ratio         {:7.2}  {:12.2}",
             with.gigabits_per_second / without.gigabits_per_second,
+            with.gigabits_per_core_second / without.gigabits_per_core_second,
         );
     }
-    println!("frames/x: frames for each crossing of the receiver's kernel");
+    println!(
+        "Gb/s a core: of the thread that carries; a crossing: what the receiver's kernel takes at once"
+    );
     Ok(())
 }
 
@@ -178,7 +186,6 @@ fn round(hosts: &[Namespace; 2], mtu: usize, offload: bool, ms: u64) -> Result<R
         octets_max: mtu + 14,
         tailroom: 64,
     };
-    // A name of its own each time: the last round's interface may not be gone yet.
     let mut ports = Vec::new();
     for (number, host) in hosts.iter().enumerate() {
         let config = TapConfig {
@@ -196,11 +203,12 @@ fn round(hosts: &[Namespace; 2], mtu: usize, offload: bool, ms: u64) -> Result<R
         ports.push(port);
     }
     let done = AtomicBool::new(false);
-    let received = thread::scope(|scope| {
-        scope.spawn(|| {
+    let (received, core_seconds) = thread::scope(|scope| {
+        let carrier = scope.spawn(|| {
             if let Err(error) = patch(&mut ports, sizes, &done) {
                 eprintln!("tap: {error}");
             }
+            core_seconds()
         });
         let talk = || -> Result<String, String> {
             let mut receiver = hosts[1].run("receive", &[])?;
@@ -214,17 +222,28 @@ fn round(hosts: &[Namespace; 2], mtu: usize, offload: bool, ms: u64) -> Result<R
         };
         let received = talk();
         done.store(true, Ordering::Relaxed);
-        received
+        let core_seconds = carrier.join().unwrap_or_default();
+        received.map(|received| (received, core_seconds))
     })?;
     let mut numbers = received.split_whitespace().map(str::parse::<f64>);
-    let (Some(Ok(gigabits_per_second)), Some(Ok(crossings))) = (numbers.next(), numbers.next())
-    else {
+    let mut number = || numbers.next().and_then(Result::ok);
+    let (Some(gigabits), Some(seconds), Some(crossings)) = (number(), number(), number()) else {
         return Err(format!("the receiver said {received:?}"));
     };
     Ok(Round {
-        gigabits_per_second,
+        gigabits_per_second: gigabits / seconds,
+        gigabits_per_core_second: gigabits / core_seconds,
         frames_per_crossing: ports[1].counters().transmitted_frames as f64 / crossings,
     })
+}
+
+/// How long this thread has been on a core (kernel documentation, sched-stats); not a number where the kernel
+/// does not say.
+fn core_seconds() -> f64 {
+    std::fs::read_to_string("/proc/thread-self/schedstat")
+        .ok()
+        .and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok())
+        .map_or(f64::NAN, |ns| ns * 1e-9)
 }
 
 /// What a host printed.
@@ -289,7 +308,7 @@ fn send(ms: Option<&String>) -> io::Result<()> {
     Ok(())
 }
 
-/// Receives until the sender ends. Prints gigabits per second, and how many frames, super-frames as one, the kernel
+/// Receives until the sender ends. Prints gigabits, seconds, and how many frames, super-frames as one, the kernel
 /// got from the port.
 fn receive() -> io::Result<()> {
     let (mut stream, _) = TcpListener::bind(RECEIVER)?.accept()?;
@@ -308,6 +327,6 @@ fn receive() -> io::Result<()> {
         .find_map(|line| line.trim().strip_prefix("tap0:"))
         .and_then(|line| line.split_whitespace().nth(1))
         .unwrap_or("0");
-    println!("{} {crossings}", octets as f64 * 8e-9 / seconds);
+    println!("{} {seconds} {crossings}", octets as f64 * 8e-9);
     Ok(())
 }

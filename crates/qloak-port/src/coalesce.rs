@@ -249,4 +249,4 @@ fn is_right(sum: u64, checksum: Option<u16>) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

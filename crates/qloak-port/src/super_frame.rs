@@ -108,3 +108,66 @@ pub(crate) fn put_tag(room: &mut [u8], (tpid, tci): Tag) {
         tag[2..].copy_from_slice(&tci.to_be_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Sizes,
+        coalesce::tests::{Flow, PLAIN},
+    };
+
+    const OCTETS: usize = VIRTIO_OCTETS + limits::SUPER_FRAME_OCTETS_MAX;
+
+    #[test]
+    fn what_does_not_fit_the_room_is_refused() {
+        let mut long = SuperFrame::new();
+        assert_eq!(long.room().len(), OCTETS);
+        for got in [0, VIRTIO_OCTETS - 1, OCTETS, OCTETS + 1, usize::MAX] {
+            assert!(long.received(got).is_none(), "{got}");
+            assert!(!long.begin(got, None), "{got}");
+        }
+        assert_eq!(long.received(OCTETS - 1).unwrap().1.len(), OCTETS - 1 - 10);
+        let virtio = Virtio::parse(&Virtio::tcp(true, 34, 66, 1000));
+        assert!(!long.take(&vec![0; limits::SUPER_FRAME_OCTETS_MAX + 1], None, virtio));
+    }
+
+    #[test]
+    fn frames_come_in_order_with_their_tag_and_too_long_ones_do_not() {
+        let (tagged, plain) = (
+            Flow { vlans: 1, ..PLAIN }.frames(3, 400),
+            PLAIN.frames(1, 1200),
+        );
+        let sizes = Sizes {
+            headroom: 8,
+            octets_max: tagged[0].len(),
+            tailroom: 8,
+        };
+        // One super-frame of which the tag was taken out, as long as three frames.
+        let mut whole = plain[0].clone();
+        whole[..12].copy_from_slice(&tagged[0][..12]);
+        let virtio = Virtio::parse(&Virtio::tcp(true, 34, 66, 400));
+        let tag = Some((
+            u16::from_be_bytes([tagged[0][12], tagged[0][13]]),
+            u16::from_be_bytes([tagged[0][14], tagged[0][15]]),
+        ));
+        let mut long = SuperFrame::new();
+        let mut batch = Batch::with_sizes(4, sizes);
+        assert!(long.take(&whole, tag, virtio));
+        for _ in 0..3 {
+            assert_eq!(long.next(&mut batch, sizes.octets_max), Some(true));
+        }
+        assert_eq!(long.next(&mut batch, sizes.octets_max), None);
+        for (got, sent) in batch.frames().iter().zip(&tagged) {
+            assert_eq!(got.len(), sent.len());
+            // Addresses, tag and the length of the header are those of a frame that was sent so.
+            assert_eq!(got.octets()[..20], sent[..20]);
+        }
+        assert_eq!(batch.len(), 3);
+        assert!(long.take(&whole, tag, virtio));
+        for _ in 0..3 {
+            assert_eq!(long.next(&mut batch, sizes.octets_max - 1), Some(false));
+        }
+        assert_eq!((long.next(&mut batch, 0), batch.len()), (None, 3));
+    }
+}

@@ -13,16 +13,16 @@ const CWR: u8 = 0x80;
 
 /// A sender of one flow.
 #[derive(Debug, Clone, Copy)]
-struct Flow {
-    ipv4: bool,
-    vlans: usize,
+pub(crate) struct Flow {
+    pub(crate) ipv4: bool,
+    pub(crate) vlans: usize,
     /// Words of TCP options.
-    options: u8,
-    port: u16,
-    flags: u8,
+    pub(crate) options: u8,
+    pub(crate) port: u16,
+    pub(crate) flags: u8,
 }
 
-const PLAIN: Flow = Flow {
+pub(crate) const PLAIN: Flow = Flow {
     ipv4: true,
     vlans: 0,
     options: 3,
@@ -89,7 +89,7 @@ impl Flow {
     }
 
     /// `count` frames that follow one another, `octets` of payload each.
-    fn frames(&self, count: usize, octets: usize) -> Vec<Vec<u8>> {
+    pub(crate) fn frames(&self, count: usize, octets: usize) -> Vec<Vec<u8>> {
         let begun = 0_u32.wrapping_sub(octets as u32);
         (0..count)
             .map(|index| {

@@ -6,7 +6,11 @@ use std::{
 };
 
 use super::*;
-use crate::{PortConfig, open, testing, wait};
+use crate::{
+    PortConfig,
+    coalesce::tests::{Flow, PLAIN},
+    open, testing, wait,
+};
 
 mod hosts;
 
@@ -101,6 +105,47 @@ fn the_stack_answers_and_sends_whole_checksums() {
         assert_eq!(checksum(&covered), 0xffff);
         assert!(port.counters().received_frames >= 2);
         assert_eq!(port.counters().transmitted_frames, 1);
+    });
+}
+
+/// A packet socket on the same interface sees what the stack sees, super-frames and all, and cuts them.
+#[test]
+fn what_is_put_together_comes_out_of_the_kernel_as_it_went_in() {
+    with_and_without("tap: through the kernel and back", |tap| {
+        let mut port = opened(tap("t0")).unwrap();
+        let config = crate::AfPacketConfig::new("t0");
+        let mut stack = open(&PortConfig::AfPacket(config), &SIZES).unwrap();
+        let mut sent = Vec::new();
+        for ipv4 in [true, false] {
+            for vlans in 0..3 {
+                let flow = Flow {
+                    ipv4,
+                    vlans,
+                    ..PLAIN
+                };
+                sent.extend(flow.frames(9, 1000));
+                // A wrong checksum, which goes alone and stays wrong.
+                let mut frames = flow.frames(3, 1000);
+                frames[1][200] ^= 1;
+                sent.extend(frames);
+            }
+        }
+        let mut batch = Batch::with_sizes(sent.len(), SIZES);
+        assert!(sent.iter().all(|frame| batch.push(frame)));
+        while !batch.is_empty() {
+            port.transmit(&mut batch).unwrap();
+        }
+        assert_eq!(port.counters().transmitted_frames, sent.len() as u64);
+        let mut got = Vec::new();
+        let end = Instant::now() + Duration::from_secs(20);
+        while got.len() < sent.len() && Instant::now() < end {
+            batch.clear();
+            stack.receive(&mut batch).unwrap();
+            let frames = batch.frames().iter().map(|frame| frame.octets().to_vec());
+            got.extend(frames.filter(|frame| frame[..12] == [2; 12]));
+        }
+        assert!(got == sent, "{} of {} frames", got.len(), sent.len());
+        assert_eq!(stack.counters().malformed, 0);
     });
 }
 
