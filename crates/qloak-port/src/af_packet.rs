@@ -25,11 +25,12 @@ use crate::{
     counters::Shared,
     interface::{self, refused},
     limits,
-    offload::{Cut, Virtio},
+    offload::{VIRTIO_OCTETS, Virtio},
+    super_frame::{SuperFrame, put_tag},
     sys::{
         interface::Interface,
         packet::PacketSocket,
-        ring::{Ring, Slot, VIRTIO_OCTETS},
+        ring::{Ring, Slot},
     },
 };
 
@@ -65,13 +66,7 @@ struct Line {
 struct Receiver {
     ring: Ring,
     octets_max: usize,
-    /// A super-frame, its virtio header before it.
-    long: Box<[u8]>,
-    long_octets: usize,
-    /// The VLAN tag that was taken out of it.
-    long_tag: Option<(u16, u16)>,
-    /// How it is cut and which frame comes next; none when it is used up.
-    cut: Option<(Cut, usize)>,
+    long: SuperFrame,
 }
 
 impl AfPacketPort {
@@ -160,10 +155,7 @@ fn make(config: &AfPacketConfig, sizes: &Sizes) -> Result<Line, PortError> {
         receiver: Mutex::new(Receiver {
             ring,
             octets_max: sizes.octets_max,
-            long: vec![0; VIRTIO_OCTETS + limits::SUPER_FRAME_OCTETS_MAX].into(),
-            long_octets: 0,
-            long_tag: None,
-            cut: None,
+            long: SuperFrame::new(),
         }),
         counters: Shared::default(),
         drops: AtomicU64::new(0),
@@ -299,9 +291,10 @@ impl Port for AfPacketPort {
 impl Receiver {
     /// Brings one frame more into the batch, or drops one. False when there is none.
     fn next(&mut self, line: &Line, batch: &mut Batch) -> bool {
-        if let Some((cut, index)) = self.cut {
-            self.cut = (index + 1 < cut.count).then_some((cut, index + 1));
-            self.push_segment(line, batch, cut, index);
+        if let Some(sound) = self.long.next(batch, self.octets_max) {
+            if !sound {
+                line.counters.malformed(1);
+            }
             return true;
         }
         let Some(slot) = self.ring.peek() else {
@@ -309,26 +302,19 @@ impl Receiver {
         };
         let virtio = Virtio::parse(&slot.virtio);
         if slot.status & libc::TP_STATUS_COPY != 0 {
-            self.long_tag = slot.tag;
-            let octets = slot.wire_octets;
+            let (tag, octets) = (slot.tag, slot.wire_octets);
             self.ring.release();
-            self.take_long(line, octets);
+            self.take_long(line, octets, tag);
         } else if slot.octets.len() < slot.wire_octets {
             // Longer than a slot, and the queue was full.
             line.counters.receive_dropped(1);
             self.ring.release();
         } else if virtio.is_super() {
             // A super-frame so short that a slot holds it.
-            self.long_tag = slot.tag;
-            self.long_octets = slot.octets.len();
-            if let Some(room) = self
-                .long
-                .get_mut(VIRTIO_OCTETS..VIRTIO_OCTETS + slot.octets.len())
-            {
-                room.copy_from_slice(slot.octets);
+            if !self.long.take(slot.octets, slot.tag, virtio) {
+                line.counters.malformed(1);
             }
             self.ring.release();
-            self.begin_cut(line, virtio);
         } else {
             if !push_slot(batch, &slot, virtio, self.octets_max) {
                 line.counters.malformed(1);
@@ -339,50 +325,14 @@ impl Receiver {
     }
 
     /// Takes a frame that no slot held out of the queue.
-    fn take_long(&mut self, line: &Line, octets: usize) {
-        match line.receive.take(&mut self.long) {
-            Ok(got) if got == VIRTIO_OCTETS + octets && got <= self.long.len() => {
-                self.long_octets = octets;
-                let mut header = [0; VIRTIO_OCTETS];
-                header.copy_from_slice(&self.long[..VIRTIO_OCTETS]);
-                self.begin_cut(line, Virtio::parse(&header));
-            }
-            _ => line.counters.malformed(1),
-        }
-    }
-
-    fn begin_cut(&mut self, line: &Line, virtio: Virtio) {
-        let cut = self
-            .long
-            .get(VIRTIO_OCTETS..VIRTIO_OCTETS + self.long_octets)
-            .and_then(|frame| Cut::new(frame, virtio));
-        match cut {
-            Some(cut) => self.cut = Some((cut, 0)),
-            // Longer than the port's size and no super-frame, or one that cannot be cut.
-            None => line.counters.malformed(1),
-        }
-    }
-
-    fn push_segment(&self, line: &Line, batch: &mut Batch, cut: Cut, index: usize) {
-        let frame = self
-            .long
-            .get(VIRTIO_OCTETS..VIRTIO_OCTETS + self.long_octets)
-            .unwrap_or_default();
-        let octets_max = self.octets_max;
-        let shift = if self.long_tag.is_some() { 4 } else { 0 };
-        let written = batch
-            .spare_octets()
-            .and_then(|room| room.get_mut(shift..octets_max))
-            .and_then(|room| cut.write(frame, index, room));
-        match written {
-            Some(octets) => {
-                if let (Some(tag), Some(room)) = (self.long_tag, batch.spare_octets()) {
-                    room.copy_within(4..16, 0);
-                    put_tag(room, tag);
-                }
-                batch.commit(octets + shift);
-            }
-            None => line.counters.malformed(1),
+    fn take_long(&mut self, line: &Line, octets: usize, tag: Option<(u16, u16)>) {
+        let sound = match line.receive.take(self.long.room()) {
+            // Otherwise it is longer than the port's size and no super-frame, or one that cannot be cut.
+            Ok(got) if got == VIRTIO_OCTETS + octets => self.long.begin(got, tag),
+            _ => false,
+        };
+        if !sound {
+            line.counters.malformed(1);
         }
     }
 }
@@ -411,14 +361,6 @@ fn push_slot(batch: &mut Batch, slot: &Slot<'_>, virtio: Virtio, octets_max: usi
         batch.commit(octets);
     }
     sound
-}
-
-/// Writes a VLAN tag behind the addresses.
-fn put_tag(room: &mut [u8], (tpid, tci): (u16, u16)) {
-    if let Some(tag) = room.get_mut(12..16) {
-        tag[..2].copy_from_slice(&tpid.to_be_bytes());
-        tag[2..].copy_from_slice(&tci.to_be_bytes());
-    }
 }
 
 #[cfg(test)]

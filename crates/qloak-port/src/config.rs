@@ -76,7 +76,7 @@ pub struct PcapConfig {
 }
 
 /// A TAP interface.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TapConfig {
     /// Its name, 1 to 15 octets; made when it does not exist, and gone again with the port.
     pub interface: String,
@@ -86,16 +86,20 @@ pub struct TapConfig {
     pub mtu: Option<usize>,
     /// Whether to bring it up.
     pub up: bool,
+    /// Whether the kernel hands over and takes super-frames of up to 64 KiB and begun checksums, as far as
+    /// it knows how to; without, each frame crosses it by itself.
+    pub offload: bool,
 }
 
 impl TapConfig {
-    /// An interface that is brought up with the MTU it has.
+    /// An interface with super-frames that is brought up with the MTU it has.
     pub fn new(interface: impl Into<String>) -> Self {
         Self {
             interface: interface.into(),
             namespace: None,
             mtu: None,
             up: true,
+            offload: true,
         }
     }
 }

@@ -16,6 +16,7 @@
 mod af_packet;
 mod batch;
 pub mod capture;
+mod coalesce;
 mod config;
 mod counters;
 mod error;
@@ -28,6 +29,7 @@ mod offload;
 
 mod pcap;
 mod port;
+mod super_frame;
 mod sys;
 mod tap;
 #[cfg(test)]

@@ -34,6 +34,10 @@ pub const SOCKET_BUFFER_OCTETS: usize = 8 << 20;
 /// Ethernet header. BIG TCP makes longer ones; they are counted as malformed.
 pub const SUPER_FRAME_OCTETS_MAX: usize = (64 << 10) + 64;
 
+/// Frames put together into one super-frame: its parts lie on the stack. 64 KiB are 45 frames of 1500
+/// octets of IP.
+pub const SUPER_FRAME_SEGMENTS_MAX: usize = 64;
+
 /// Frames given to one sendmmsg call: its headers lie on the stack.
 pub const SEND_FRAMES_MAX: usize = 64;
 

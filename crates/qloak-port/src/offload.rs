@@ -10,9 +10,13 @@
 //!
 //! Here the checksum is completed and the super-frame cut into the frames that a network card would
 //! have sent. Of a segment change: IPv4 total length, identification and header checksum, or IPv6 payload
-//! length; TCP sequence number and flags, or UDP length; and the checksum.
+//! length; TCP sequence number and flags, or UDP length; and the checksum. `coalesce` is the way back, and
+//! `super_frame` keeps a super-frame while it is cut.
 
 use std::ops::Range;
+
+/// Octets of the virtio header before a frame.
+pub(crate) const VIRTIO_OCTETS: usize = 10;
 
 const NEEDS_CHECKSUM: u8 = 1;
 const TYPE_TCP_IPV4: u8 = 1;
@@ -22,8 +26,11 @@ const TYPE_UDP: u8 = 5;
 const TYPE_ECN: u8 = 0x80;
 
 const TCP_FIN: u8 = 0x01;
-const TCP_PSH: u8 = 0x08;
+pub(crate) const TCP_PSH: u8 = 0x08;
 const TCP_CWR: u8 = 0x80;
+
+/// Where the checksum stands in a TCP header.
+pub(crate) const TCP_CHECKSUM: usize = 16;
 
 /// What is left to do with a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +43,7 @@ pub(crate) struct Virtio {
 
 impl Virtio {
     /// From the header's octets, which are in the order of the machine.
-    pub(crate) fn parse(header: &[u8; 10]) -> Self {
+    pub(crate) fn parse(header: &[u8; VIRTIO_OCTETS]) -> Self {
         let [flags, kind, _, _, s0, s1, start0, start1, offset0, offset1] = *header;
         let half = |a, b| usize::from(u16::from_ne_bytes([a, b]));
         let start = half(start0, start1);
@@ -46,6 +53,24 @@ impl Virtio {
             checksum: (flags & NEEDS_CHECKSUM != 0)
                 .then(|| (start, start + half(offset0, offset1))),
         }
+    }
+
+    /// The header of a super-frame of TCP whose checksum is only begun, for the kernel: where TCP and the payload
+    /// begin, and how many octets of payload its frames have.
+    pub(crate) fn tcp(
+        ipv4: bool,
+        transport: u16,
+        payload: u16,
+        segment_octets: u16,
+    ) -> [u8; VIRTIO_OCTETS] {
+        let mut header = [0; VIRTIO_OCTETS];
+        header[0] = NEEDS_CHECKSUM;
+        header[1] = if ipv4 { TYPE_TCP_IPV4 } else { TYPE_TCP_IPV6 };
+        header[2..4].copy_from_slice(&payload.to_ne_bytes());
+        header[4..6].copy_from_slice(&segment_octets.to_ne_bytes());
+        header[6..8].copy_from_slice(&transport.to_ne_bytes());
+        header[8..].copy_from_slice(&(TCP_CHECKSUM as u16).to_ne_bytes());
+        header
     }
 
     /// Whether the frame is a super-frame, to be cut.
@@ -66,42 +91,37 @@ impl Virtio {
 
 /// Completes a checksum: the field holds the sum of the pseudo header.
 fn complete(frame: &mut [u8], start: usize, field: usize) -> bool {
-    let Some(sum) = frame
+    let Some(checksum) = frame
         .get(start..)
         .filter(|covered| !covered.is_empty())
-        .map(sum)
+        .map(|covered| !fold(sum(covered)))
     else {
         return false;
     };
     // A sum of zero is written as all ones: for UDP zero would mean "none", for TCP both are equal.
-    let sum = match !fold(sum) {
-        0 => 0xffff,
-        sum => sum,
-    };
-    match frame.get_mut(field..field + 2) {
-        Some(room) => {
-            room.copy_from_slice(&sum.to_be_bytes());
-            true
-        }
-        None => false,
-    }
+    let checksum = if checksum == 0 { 0xffff } else { checksum };
+    put(frame, field, checksum).is_some()
 }
 
-/// The one's complement sum of 16-bit words (RFC 1071), not yet folded.
-fn sum(octets: &[u8]) -> u64 {
+/// The one's complement sum of the 16-bit words (RFC 1071), not yet folded.
+pub(crate) fn sum(octets: &[u8]) -> u64 {
     let (words, rest) = octets.as_chunks::<4>();
     let sum: u64 = words
         .iter()
-        .map(|word| u64::from(u32::from_be_bytes(*word)))
+        .map(|word| u64::from(u32::from_ne_bytes(*word)))
         .sum();
     let mut last = [0; 4];
     for (slot, octet) in last.iter_mut().zip(rest) {
         *slot = *octet;
     }
-    sum + u64::from(u32::from_be_bytes(last))
+    // In the machine's order, and turned round once at the end: the sum does not mind (RFC 1071, 2 (B)).
+    fold(sum + u64::from(u32::from_ne_bytes(last)))
+        .to_be()
+        .into()
 }
 
-fn fold(mut sum: u64) -> u16 {
+/// A sum folded to 16 bits; zero only when all that was summed is zero.
+pub(crate) fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum >> 16) + (sum & 0xffff);
     }
@@ -152,7 +172,7 @@ impl Cut {
         let sound = network_octets >= 20
             && network + network_octets <= transport
             && transport_octets >= if tcp { 20 } else { 8 }
-            && field == transport + if tcp { 16 } else { 6 }
+            && field == transport + if tcp { TCP_CHECKSUM } else { 6 }
             && payload < frame.len()
             && virtio.segment_octets > 0;
         sound.then(|| Self {
@@ -191,14 +211,21 @@ impl Cut {
                 u16::try_from(length - self.transport).ok()?,
             )?;
         }
-        let field = self.transport + if self.tcp { 16 } else { 6 };
+        let field = self.transport + if self.tcp { TCP_CHECKSUM } else { 6 };
         // The field holds the sum of the pseudo header with the length of the whole super-frame: that
         // length goes out and the segment's comes in (RFC 1624).
         let before = self.octets - self.transport;
         let after = length - self.transport;
         let begun = u64::from(get(head, field)?) + after as u64 + u64::from(!fold(before as u64));
         put(head, field, fold(begun))?;
-        complete(out, self.transport, field).then_some(length)
+        if self.tcp {
+            // Zero stays zero, as where the kernel cuts.
+            let checksum = !fold(sum(out.get(self.transport..)?));
+            put(out, field, checksum)?;
+        } else if !complete(out, self.transport, field) {
+            return None;
+        }
+        Some(length)
     }
 
     fn part(&self, index: usize) -> Option<Range<usize>> {
@@ -235,7 +262,7 @@ impl Cut {
 }
 
 /// Where the IP header begins: behind the addresses, the VLAN tags and the EtherType.
-fn network_header(frame: &[u8]) -> Option<usize> {
+pub(crate) fn network_header(frame: &[u8]) -> Option<usize> {
     let mut at = 12;
     while matches!(get(frame, at)?, 0x8100 | 0x88a8) {
         at += 4;
@@ -243,11 +270,11 @@ fn network_header(frame: &[u8]) -> Option<usize> {
     Some(at + 2)
 }
 
-fn get(octets: &[u8], at: usize) -> Option<u16> {
+pub(crate) fn get(octets: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(octets.get(at..at + 2)?.try_into().ok()?))
 }
 
-fn put(octets: &mut [u8], at: usize, value: u16) -> Option<()> {
+pub(crate) fn put(octets: &mut [u8], at: usize, value: u16) -> Option<()> {
     octets
         .get_mut(at..at + 2)?
         .copy_from_slice(&value.to_be_bytes());

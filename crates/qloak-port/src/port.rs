@@ -40,6 +40,12 @@ pub trait Port: Send {
     /// Its kind.
     fn kind(&self) -> Kind;
 
+    /// Its kind, and in brackets what the port found out by itself when it was opened and an operator should
+    /// see: which mode, why it is of another kind than was asked for.
+    fn describe(&self) -> String {
+        self.kind().as_str().to_owned()
+    }
+
     /// The MAC address of the interface; none where there is none.
     fn mac(&self) -> Option<[u8; 6]>;
 

@@ -15,9 +15,7 @@ use std::{
 };
 
 use super::packet::PacketSocket;
-
-/// Octets of the virtio header before a frame.
-pub(crate) const VIRTIO_OCTETS: usize = 10;
+use crate::offload::VIRTIO_OCTETS;
 
 /// What a slot has before the frame: header, address, alignment, virtio header. (80 octets up to the network
 /// header, the virtio header, less the 14 of the Ethernet header.)

@@ -6,7 +6,13 @@ use std::{
 };
 
 use super::*;
-use crate::{PortConfig, open, testing, wait};
+use crate::{
+    PortConfig,
+    coalesce::tests::{Flow, PLAIN},
+    open, testing, wait,
+};
+
+mod hosts;
 
 const SIZES: Sizes = Sizes {
     headroom: 64,
@@ -21,8 +27,31 @@ fn tap(name: &str) -> TapConfig {
     }
 }
 
+/// Does `test` in a new namespace, once for interfaces with super-frames and once for those without.
+fn with_and_without(name: &str, test: impl Fn(&dyn Fn(&str) -> TapConfig) + Send + Sync) {
+    for offload in [true, false] {
+        let tap = |name: &str| TapConfig {
+            offload,
+            ..tap(name)
+        };
+        testing::in_namespace(name, |_| test(&tap));
+    }
+}
+
 fn opened(config: TapConfig) -> Result<Box<dyn Port>, PortError> {
     open(&PortConfig::Tap(config), &SIZES)
+}
+
+/// Opens an interface that was open before: a program that another test starts holds our descriptors until it is
+/// loaded.
+fn opened_again(config: TapConfig) -> Box<dyn Port> {
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        match opened(config.clone()) {
+            Err(PortError::InUse { .. }) if Instant::now() < end => {}
+            opened => break opened.unwrap(),
+        }
+    }
 }
 
 /// Receives until a frame is one that `wanted` likes. The stack also sends frames of its own accord.
@@ -51,7 +80,7 @@ fn arp_request() -> Vec<u8> {
 
 #[test]
 fn the_stack_answers_and_sends_whole_checksums() {
-    testing::in_namespace("tap: the stack answers", |_| {
+    with_and_without("tap: the stack answers", |tap| {
         let mut port = opened(tap("t0")).unwrap();
         testing::ip("addr add 10.9.0.1/24 dev t0");
         let mut batch = Batch::with_sizes(4, SIZES);
@@ -79,6 +108,47 @@ fn the_stack_answers_and_sends_whole_checksums() {
     });
 }
 
+/// A packet socket on the same interface sees what the stack sees, super-frames and all, and cuts them.
+#[test]
+fn what_is_put_together_comes_out_of_the_kernel_as_it_went_in() {
+    with_and_without("tap: through the kernel and back", |tap| {
+        let mut port = opened(tap("t0")).unwrap();
+        let config = crate::AfPacketConfig::new("t0");
+        let mut stack = open(&PortConfig::AfPacket(config), &SIZES).unwrap();
+        let mut sent = Vec::new();
+        for ipv4 in [true, false] {
+            for vlans in 0..3 {
+                let flow = Flow {
+                    ipv4,
+                    vlans,
+                    ..PLAIN
+                };
+                sent.extend(flow.frames(9, 1000));
+                // A wrong checksum, which goes alone and stays wrong.
+                let mut frames = flow.frames(3, 1000);
+                frames[1][200] ^= 1;
+                sent.extend(frames);
+            }
+        }
+        let mut batch = Batch::with_sizes(sent.len(), SIZES);
+        assert!(sent.iter().all(|frame| batch.push(frame)));
+        while !batch.is_empty() {
+            port.transmit(&mut batch).unwrap();
+        }
+        assert_eq!(port.counters().transmitted_frames, sent.len() as u64);
+        let mut got = Vec::new();
+        let end = Instant::now() + Duration::from_secs(20);
+        while got.len() < sent.len() && Instant::now() < end {
+            batch.clear();
+            stack.receive(&mut batch).unwrap();
+            let frames = batch.frames().iter().map(|frame| frame.octets().to_vec());
+            got.extend(frames.filter(|frame| frame[..12] == [2; 12]));
+        }
+        assert!(got == sent, "{} of {} frames", got.len(), sent.len());
+        assert_eq!(stack.counters().malformed, 0);
+    });
+}
+
 fn checksum(octets: &[u8]) -> u16 {
     let mut sum = 0_u32;
     for pair in octets.chunks(2) {
@@ -90,7 +160,7 @@ fn checksum(octets: &[u8]) -> u16 {
 
 #[test]
 fn frames_of_no_sound_length_are_counted() {
-    testing::in_namespace("tap: frames of no sound length", |_| {
+    with_and_without("tap: frames of no sound length", |tap| {
         let small = Sizes {
             octets_max: 200,
             ..SIZES
@@ -128,7 +198,7 @@ fn frames_of_no_sound_length_are_counted() {
 
 #[test]
 fn errors_say_what_to_do() {
-    testing::in_namespace("tap: errors", |_| {
+    with_and_without("tap: errors", |tap| {
         let error = |config| opened(config).err().unwrap().to_string();
         let held = opened(tap("t0")).unwrap();
         assert!(error(tap("t0")).contains("in use by another program"));
@@ -151,14 +221,7 @@ fn errors_say_what_to_do() {
         };
         assert!(error(config).contains("ip netns add qloak-test-none"));
         drop(held);
-        // A program that another test starts holds our descriptors until it is loaded.
-        let end = Instant::now() + Duration::from_secs(20);
-        let mut port = loop {
-            match opened(tap("t0")) {
-                Err(PortError::InUse { .. }) if Instant::now() < end => {}
-                opened => break opened.unwrap(),
-            }
-        };
+        let mut port = opened_again(tap("t0"));
         testing::ip("link del t0");
         let mut batch = Batch::with_sizes(4, SIZES);
         // Frames that the stack sent of its own accord come first.

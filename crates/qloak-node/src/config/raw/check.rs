@@ -229,10 +229,10 @@ impl RawPort {
                 mtu,
                 up,
             } => PortConfig::Tap(TapConfig {
-                interface,
                 namespace,
                 mtu,
                 up,
+                ..TapConfig::new(interface)
             }),
             Self::AfPacket {
                 interface,
