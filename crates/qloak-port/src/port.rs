@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 
 use crate::{
-    Batch, Counters, PortConfig, PortError, Sizes, af_packet::AfPacketPort, limits,
+    Batch, Counters, PortConfig, PortError, Sizes, af_packet::AfPacketPort, af_xdp, limits,
     memory::MemoryPort, pcap::PcapPort, tap::TapPort,
 };
 
@@ -18,6 +18,8 @@ pub enum Kind {
     Tap,
     /// A packet socket.
     AfPacket,
+    /// An AF_XDP socket.
+    AfXdp,
 }
 
 impl Kind {
@@ -28,6 +30,7 @@ impl Kind {
             Self::Pcap => "pcap",
             Self::Tap => "tap",
             Self::AfPacket => "af-packet",
+            Self::AfXdp => "af-xdp",
         }
     }
 }
@@ -39,6 +42,12 @@ pub trait Port: Send {
 
     /// Its kind.
     fn kind(&self) -> Kind;
+
+    /// Its kind, and in brackets what the port found out by itself when it was opened and an operator should
+    /// see: which mode, why it is of another kind than was asked for.
+    fn describe(&self) -> String {
+        self.kind().as_str().to_owned()
+    }
 
     /// The MAC address of the interface; none where there is none.
     fn mac(&self) -> Option<[u8; 6]>;
@@ -103,5 +112,6 @@ pub fn open(config: &PortConfig, sizes: &Sizes) -> Result<Box<dyn Port>, PortErr
         PortConfig::Pcap(config) => Box::new(PcapPort::open(config, sizes)?),
         PortConfig::Tap(config) => Box::new(TapPort::open(config, sizes)?),
         PortConfig::AfPacket(config) => Box::new(AfPacketPort::open(config, sizes)?),
+        PortConfig::AfXdp(config) => af_xdp::open(config, sizes)?,
     })
 }
