@@ -8,10 +8,11 @@
 //! ```
 //!
 //! Every frame of the interface is ours: the host's own stack hears nothing while the port is open. How
-//! it is opened, mode by mode, stands in `af_xdp/make.rs`; the rings in `sys/umem.rs`. An AF_XDP socket
-//! says neither that a checksum is unfinished (`checksum` finds that out) nor that the far end of a virtual interface
-//! left a VLAN tag or a super-frame to hardware: a super-frame is counted as malformed, and a VLAN tag is
-//! lost, so that a far end with VLAN interfaces of its own wants `ethtool -K INTERFACE txvlan off` there.
+//! it is opened, mode by mode, stands in `af_xdp/make.rs`; the rings in `sys/umem.rs`.
+//!
+//! An AF_XDP socket has no virtio header. That a checksum is unfinished `checksum` finds out by itself. What
+//! else the far end of a veth leaves to hardware cannot be seen here, and `describe` says so: in skb mode its
+//! super-frames are dropped and counted, and the VLAN tags of its VLAN interfaces are lost.
 
 use std::{
     io,
@@ -61,6 +62,8 @@ struct Line {
     mtu: usize,
     index: i32,
     mode: XdpMode,
+    /// It is one end of a veth.
+    paired: bool,
     busy_poll: bool,
     receiver: Mutex<Receiver>,
     sender: Mutex<Sender>,
@@ -170,7 +173,17 @@ impl Port for AfXdpPort {
     }
 
     fn describe(&self) -> String {
-        format!("{} ({})", self.kind().as_str(), self.mode().as_str())
+        let far_end = match (self.line.paired, self.mode()) {
+            (false, _) => "",
+            (true, XdpMode::Skb) => {
+                "; the far end needs `ethtool -K ITS-NAME tso off gso off txvlan off`"
+            }
+            (true, _) => {
+                "; the far end needs `ethtool -K ITS-NAME txvlan off` if it has VLAN interfaces"
+            }
+        };
+        let (kind, mode) = (self.kind().as_str(), self.mode().as_str());
+        format!("{kind} ({mode}{far_end})")
     }
 
     fn mac(&self) -> Option<[u8; 6]> {
@@ -339,7 +352,8 @@ impl Sender {
     fn flush(&mut self, line: &Line, lost: &mut u64) -> Result<(), PortError> {
         self.ring.publish();
         let mut waiting = self.ring.waiting();
-        for _ in 0..=waiting {
+        let most_calls = waiting + 1;
+        for _ in 0..most_calls {
             if waiting == 0 || !self.ring.sleeps() {
                 break;
             }

@@ -85,13 +85,14 @@ pub(crate) fn receive(port: &mut dyn Port, wanted: usize, octets_max: usize) -> 
     got
 }
 
-/// Two hosts, each in a namespace, whose offloads are as the kernel sets them, speak TCP and UDP; between
-/// them this program, which carries frames from one of the ports that `open` makes to the other.
+/// Two hosts, each in a namespace, speak TCP and UDP; between them this program, which carries frames from
+/// one of the ports that `open` makes to the other. Their offloads are as the kernel sets them, but for
+/// what `ip` is told to set.
 ///
 /// ```text
 ///   [stack x: host]===veth===[m0  port <-> port  m1]===veth===[host: stack y]
 /// ```
-pub(crate) fn between_two_hosts(open: impl FnOnce() -> [Box<dyn Port>; 2]) {
+pub(crate) fn between_two_hosts(set: &str, open: impl FnOnce() -> [Box<dyn Port>; 2]) {
     let done = &AtomicBool::new(false);
     std::thread::scope(|scope| {
         let mut hosts = Vec::new();
@@ -104,7 +105,7 @@ pub(crate) fn between_two_hosts(open: impl FnOnce() -> [Box<dyn Port>; 2]) {
                 wait_for_go.recv().unwrap();
                 ip(&format!("addr add 10.8.0.{}/24 dev host", number + 1));
                 ip(&format!("addr add fd08::{}/64 dev host nodad", number + 1));
-                ip("link set host up");
+                ip(&format!("link set host up {set}"));
                 converse(number);
             });
             let thread = heard.recv().unwrap();

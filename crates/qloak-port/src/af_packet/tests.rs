@@ -188,6 +188,6 @@ fn errors_say_what_to_do() {
 #[test]
 fn tcp_and_udp_pass_though_the_hosts_leave_their_offloads_on() {
     testing::in_namespace("af_packet: TCP of two hosts", |_| {
-        testing::between_two_hosts(|| ["m0", "m1"].map(|name| opened(name, 1514).unwrap()));
+        testing::between_two_hosts("", || ["m0", "m1"].map(|name| opened(name, 1514).unwrap()));
     });
 }

@@ -77,6 +77,7 @@ pub(super) fn line(config: &AfXdpConfig, sizes: &Sizes) -> Result<Line, PortErro
         .vlan_tags_stay()
         .map_err(interface::offload(name, "rxvlan"))?;
     one_queue(&kernel, name)?;
+    let paired = kernel.is_paired().map_err(fail("read its driver's name"))?;
     asked
         .promiscuous(index)
         .map_err(fail("hear every address"))?;
@@ -104,6 +105,7 @@ pub(super) fn line(config: &AfXdpConfig, sizes: &Sizes) -> Result<Line, PortErro
         mtu,
         index,
         mode,
+        paired,
         busy_poll: config.busy_poll.is_some(),
         receiver: Mutex::new(Receiver {
             area: made.memory.received,
@@ -174,6 +176,9 @@ impl Maker<'_> {
             };
             let link = match link {
                 Ok(link) => link,
+                Err(error) if is_privilege(&error) => {
+                    return Err(self.refused("attach a program", &error));
+                }
                 Err(error) => {
                     reasons.push(format!("{}: {}", mode.as_str(), self.attach_words(&error)));
                     continue;
@@ -301,4 +306,33 @@ impl Maker<'_> {
 
 fn is_privilege(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_refuses_comes_with_a_remedy() {
+        let config = AfXdpConfig::new("v0");
+        let maker = Maker {
+            config: &config,
+            index: 1,
+            fragments: false,
+        };
+        let error = io::Error::from_raw_os_error;
+        let privilege = maker.refused("load a program", &error(libc::EPERM));
+        let words = privilege.to_string();
+        assert!(words.contains("v0: AF_XDP refused: not allowed to load a program: run as root"));
+        assert!(words.contains("cap_bpf"), "{words}");
+        let memory = maker.bind_words(&error(libc::ENOBUFS));
+        assert!(
+            memory.contains("lock 32 MiB") && memory.contains("`ulimit -l`"),
+            "{memory}"
+        );
+        let kernel = maker.bind_words(&error(libc::EAFNOSUPPORT));
+        assert!(kernel.contains("CONFIG_XDP_SOCKETS"), "{kernel}");
+        let long = maker.attach_words(&error(libc::ERANGE));
+        assert!(long.contains("MTU"), "{long}");
+    }
 }

@@ -60,7 +60,9 @@ fn frames_of_every_size_cross_both_ways_in_every_mode() {
             let longest = mtu + 14;
             let mut near = opened(only("v0", mode), longest).unwrap();
             assert_eq!(near.kind(), Kind::AfXdp);
-            assert_eq!(near.describe(), format!("af-xdp ({})", mode.as_str()));
+            // A veth has a far end, which has to be told what AF_XDP cannot see.
+            let begins = format!("af-xdp ({}; the far end", mode.as_str());
+            assert!(near.describe().starts_with(&begins), "{}", near.describe());
             assert_eq!(near.frame_octets_max(), Some(longest));
             let mut far = far("v1", longest);
             let mut sent: Vec<_> = [18, 60, 1514, 3840, 3841, 4096, 4097, 9014, 16_014]
@@ -301,7 +303,7 @@ fn where_no_mode_works_there_is_af_packet_which_says_why() {
 
         // Left to itself it takes the first mode that works.
         let port = opened(AfXdpConfig::new("v0"), 1514).unwrap();
-        assert_eq!(port.describe(), "af-xdp (native)");
+        assert!(port.describe().starts_with("af-xdp (native"));
         // And the second port on the same interface is one of the other kind.
         let second = opened(AfXdpConfig::new("v0"), 1514).unwrap();
         assert_eq!(second.kind(), Kind::AfPacket);
@@ -368,11 +370,12 @@ fn settings_out_of_bounds_are_refused() {
     }
 }
 
+/// In native mode a veth makes no super-frames; in skb mode the far end has to be told.
 #[test]
-fn tcp_and_udp_pass_though_the_hosts_leave_their_offloads_on() {
-    for mode in MODES {
+fn tcp_and_udp_pass_though_the_hosts_leave_checksums_unfinished() {
+    for (mode, set) in [(XdpMode::Native, ""), (XdpMode::Skb, "gso_max_segs 1")] {
         testing::in_namespace("af_xdp: TCP of two hosts", |_| {
-            testing::between_two_hosts(|| {
+            testing::between_two_hosts(set, || {
                 ["m0", "m1"].map(|name| opened(only(name, mode), 1514).unwrap())
             });
         });

@@ -11,6 +11,7 @@ use std::{
 use crate::limits;
 
 const ETHTOOL_GCHANNELS: u32 = 0x3c;
+const ETHTOOL_GDRVINFO: u32 = 0x03;
 const ETHTOOL_GFLAGS: u32 = 0x25;
 const ETHTOOL_SFLAGS: u32 = 0x26;
 const ETHTOOL_GGRO: u32 = 0x2b;
@@ -138,6 +139,18 @@ impl<'a> Interface<'a> {
         match self.order(&mut order) {
             Ok(()) => Ok((order[5] + order[8]).max(1)),
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(1),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether it is one end of a pair whose other end is an interface of a host (veth).
+    pub(crate) fn is_paired(&self) -> io::Result<bool> {
+        // struct ethtool_drvinfo: the command, the driver's name in 32 octets, and more, 196 octets in all.
+        let mut order = [0; 49];
+        order[0] = ETHTOOL_GDRVINFO;
+        match self.order(&mut order) {
+            Ok(()) => Ok(order[1].to_ne_bytes() == *b"veth" && order[2] == 0),
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(false),
             Err(error) => Err(error),
         }
     }
