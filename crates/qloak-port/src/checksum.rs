@@ -9,7 +9,8 @@
 //! again, so nothing is ever made wrong. What is damaged stays damaged, but for one in 65536 of those
 //! frames; a line with an FCS drops them long before.
 //!
-//! Left alone: fragments, extension headers of IPv6, what is inside of tunnels, protocols other than TCP and UDP.
+//! Left alone: fragments, extension headers of IPv6, frames that UDP itself carries (VXLAN), protocols other
+//! than TCP and UDP.
 
 use crate::offload::Virtio;
 
@@ -28,7 +29,7 @@ pub(crate) fn finish(frame: &mut [u8]) {
     let [start, offset] = [begun.transport, begun.field - begun.transport]
         .map(|octets| (octets as u16).to_ne_bytes());
     let header = [1, 0, 0, 0, 0, 0, start[0], start[1], offset[0], offset[1]];
-    // What lies behind the IP packet (padding to 60 octets) does not count: tidy: allow packet
+    // The padding to 60 octets does not count.
     if let Some(covered) = frame.get_mut(..begun.end) {
         let _fits = Virtio::parse(&header).complete(covered, 0);
     }

@@ -73,9 +73,12 @@ pub(super) fn line(config: &AfXdpConfig, sizes: &Sizes) -> Result<Line, PortErro
         config.up,
     )?;
     let kernel = Interface::new(asked.as_fd(), interface::name(name)?);
-    kernel
-        .vlan_tags_stay()
-        .map_err(interface::offload(name, "rxvlan"))?;
+    kernel.vlan_tags_stay().map_err(|error| PortError::Xdp {
+        interface: name.clone(),
+        reason: format!(
+            "cannot switch off rxvlan ({error}), with which VLAN tags are lost: `ethtool -K {name} rxvlan off`"
+        ),
+    })?;
     one_queue(&kernel, name)?;
     let paired = kernel.is_paired().map_err(fail("read its driver's name"))?;
     asked
