@@ -155,7 +155,7 @@ mod tests {
     fn an_error_names_line_key_and_what_is_allowed() {
         let text = refused("suite = \"aes-256-gcm\"", "suite = \"aes-256-gmc\"");
         assert!(
-            text.contains("line 42")
+            text.contains("line 46")
                 && text.contains("channel.suite")
                 && text.contains("aes-256-gcm"),
             "{text}"
@@ -231,16 +231,16 @@ mod tests {
         assert_eq!(config.channels[0].wait_us, 20);
         assert!(config.weights.values().all(|weight| *weight == 1));
 
-        let number = "number = 2\nport";
+        let number = "number = 2\n# When";
         assert!(EXAMPLE.contains(number));
-        let text = EXAMPLE.replacen(number, "number = 2\nweight = 64\nport", 1);
+        let text = EXAMPLE.replacen(number, "number = 2\nweight = 64\n# When", 1);
         let text = text.replacen("clients = [1]", "clients = [1]\nwait_us = 0", 1);
         let config = Config::parse(&text, Path::new("")).expect("valid");
         assert_eq!(config.channels[0].wait_us, 0);
         let weights: Vec<_> = config.weights.into_values().collect();
         assert_eq!(weights, [1, 64]);
 
-        let text = refused(number, "number = 2\nweight = 0\nport");
+        let text = refused(number, "number = 2\nweight = 0\n# When");
         assert!(
             text.contains("client.weight") && text.contains("1 to 64"),
             "{text}"
@@ -255,6 +255,47 @@ mod tests {
             text.contains("channel.wait_us") && text.contains("aggregated"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_line_can_be_af_xdp_and_impaired() {
+        let port = r#"port = { kind = "af-packet", interface = "line-a" }"#;
+        assert!(EXAMPLE.contains(port));
+        let line = r#"port = { kind = "af-xdp", interface = "line-a", modes = ["skb"], busy_poll = { microseconds = 20, frames = 64 } }
+impairment = { seed = 7, transmit = { loss = 0.5, delay_us = 3 }, receive = { loss = { to_bad = 0.1, to_good = 0.2 } } }"#;
+        let config = Config::parse(&EXAMPLE.replacen(port, line, 1), Path::new("")).expect("valid");
+        let PortConfig::Impaired(line) = config.line.port else {
+            panic!("another kind of port")
+        };
+        let PortConfig::AfXdp(xdp) = &line.port else {
+            panic!("another kind of port")
+        };
+        assert_eq!(xdp.modes, [qloak_port::XdpMode::Skb]);
+        assert!(xdp.fallback && xdp.busy_poll.is_some_and(|poll| poll.frames == 64));
+        let faults = &line.impairment.transmit;
+        assert_eq!(
+            faults.loss,
+            qloak_port::Loss::Independent { probability: 0.5 }
+        );
+        assert_eq!(faults.delay.fixed_ns, 3000);
+        assert!(matches!(
+            line.impairment.receive.loss,
+            qloak_port::Loss::Spells(spells) if spells.lost_in_bad == 1.0
+        ));
+
+        let text = refused(
+            port,
+            r#"port = { kind = "af-xdp", interface = "line-a", modes = ["fast"] }"#,
+        );
+        assert!(
+            text.contains("fast") && text.contains("zero-copy"),
+            "{text}"
+        );
+        let text = refused(
+            port,
+            &format!("{port}\nimpairment = {{ transmit = {{ los = 1 }} }}"),
+        );
+        assert!(text.contains("los"), "{text}");
     }
 
     #[test]
@@ -280,7 +321,7 @@ mod tests {
                 .expect_err("must be refused")
                 .to_string();
             assert!(
-                text.contains("line 9") && text.contains(given) && text.contains("1 to 65536"),
+                text.contains("line 10") && text.contains(given) && text.contains("1 to 65536"),
                 "{text}"
             );
         }

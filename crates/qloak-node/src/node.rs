@@ -25,7 +25,7 @@ use qloak_api::{
 };
 use qloak_cipher::level::Level;
 use qloak_door::Door;
-use qloak_port::{Batch, Port, Sizes, Waker};
+use qloak_port::{Batch, Port, PortConfig, Sizes, Waker};
 use qloak_secy::{ChannelConfig, Inbound, LineConfig, Outbound};
 
 use crate::{
@@ -251,10 +251,10 @@ impl Ports {
         let clients = config
             .clients
             .iter()
-            .map(|(number, port)| Ok((*number, qloak_port::open(port, &sizes())?)));
+            .map(|(number, port)| Ok((*number, opened(port)?)));
         Ok(Self {
             clients: clients.collect::<Result<_, Error>>()?,
-            line: qloak_port::open(&config.line.port, &sizes())?,
+            line: opened(&config.line.port)?,
         })
     }
 
@@ -279,6 +279,13 @@ impl Ports {
         };
         self.clients.iter().filter_map(state).collect()
     }
+}
+
+/// Opens a port and says what it turned out to be.
+fn opened(config: &PortConfig) -> Result<Box<dyn Port>, Error> {
+    let port = qloak_port::open(config, &sizes())?;
+    tracing::info!(port = port.name(), kind = port.describe(), "port opened");
+    Ok(port)
 }
 
 fn port_state(port: &dyn Port) -> PortState {

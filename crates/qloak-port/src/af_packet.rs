@@ -23,27 +23,22 @@ use std::{
 use crate::{
     AfPacketConfig, Batch, Counters, Kind, Port, PortError, Sizes,
     counters::Shared,
-    interface::{self, refused},
+    interface::{self, Ready, refused},
     limits,
     offload::{VIRTIO_OCTETS, Virtio},
     super_frame::{SuperFrame, put_tag},
     sys::{
-        interface::Interface,
         packet::PacketSocket,
         ring::{Ring, Slot},
     },
 };
 
-/// The hardware type of Ethernet (ARPHRD_ETHER).
-const ETHERNET: u16 = 1;
-
-/// Octets of the Ethernet header, which the MTU does not count.
-const ETHERNET_HEADER: usize = 14;
-
 /// A packet socket as a port.
 #[derive(Clone)]
 pub(crate) struct AfPacketPort {
     line: Arc<Line>,
+    /// Why it is here instead of a port of another kind, if it is.
+    reason: Option<Arc<str>>,
 }
 
 /// What the handles share.
@@ -84,51 +79,32 @@ impl AfPacketPort {
         })?;
         Ok(Self {
             line: Arc::new(line),
+            reason: None,
         })
+    }
+
+    /// The same port, which says why it is here instead of another kind.
+    pub(crate) fn because(self, reason: &str) -> Self {
+        Self {
+            reason: Some(reason.into()),
+            ..self
+        }
     }
 }
 
 /// Everything that is made in the namespace of the calling thread.
 fn make(config: &AfPacketConfig, sizes: &Sizes) -> Result<Line, PortError> {
     let name = &config.interface;
-    let kernel_name = interface::name(name)?;
     let fail = |what| move |error| refused(name, what, error);
     let open = || PacketSocket::new().map_err(fail("open a packet socket"));
     let (receive, transmit) = (open()?, open()?);
-    let kernel = Interface::new(receive.as_fd(), kernel_name);
-    let index = kernel.index().map_err(|error| match error.raw_os_error() {
-        Some(libc::ENODEV) => PortError::NoInterface {
-            interface: name.clone(),
-            place: match &config.namespace {
-                Some(namespace) => format!(" in namespace {namespace}"),
-                None => String::new(),
-            },
-        },
-        _ => refused(name, "find it", error),
-    })?;
-    let (hardware_type, mac) = kernel.hardware().map_err(fail("read its address"))?;
-    if hardware_type != ETHERNET {
-        return Err(PortError::NotEthernet {
-            interface: name.clone(),
-            hardware_type,
-        });
-    }
-    let offload = |offload| {
-        move |error| PortError::Offload {
-            interface: name.clone(),
-            offload,
-            error,
-        }
-    };
-    kernel.lro_off().map_err(offload("lro"))?;
-    kernel.gro_off().map_err(offload("gro"))?;
-    interface::bring_up(name, kernel_name, config.mtu, config.up)?;
-    let mtu = kernel.mtu().map_err(fail("read its MTU"))?;
-    if !kernel.is_up().map_err(fail("see whether it is up"))? {
-        return Err(PortError::Down {
-            interface: name.clone(),
-        });
-    }
+    let Ready { index, mac, mtu } = interface::ready(
+        receive.as_fd(),
+        name,
+        config.namespace.as_deref(),
+        config.mtu,
+        config.up,
+    )?;
     let ring = (|| {
         receive.version_2()?;
         receive.virtio_header()?;
@@ -166,18 +142,7 @@ fn make(config: &AfPacketConfig, sizes: &Sizes) -> Result<Line, PortError> {
 impl Line {
     /// After the socket said that something is wrong: whether the interface is still there.
     fn check(&self, error: io::Error) -> Result<(), PortError> {
-        match error.raw_os_error() {
-            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
-                let there = Interface::named_by(self.receive.as_fd(), self.index);
-                if there.is_ok() {
-                    return Ok(());
-                }
-                Err(PortError::Gone {
-                    interface: self.name.clone(),
-                })
-            }
-            _ => Err(refused(&self.name, "use it", error)),
-        }
+        interface::check(self.receive.as_fd(), &self.name, self.index, error)
     }
 }
 
@@ -190,12 +155,19 @@ impl Port for AfPacketPort {
         Kind::AfPacket
     }
 
+    fn describe(&self) -> String {
+        match &self.reason {
+            None => self.kind().as_str().to_owned(),
+            Some(reason) => format!("{} ({reason})", self.kind().as_str()),
+        }
+    }
+
     fn mac(&self) -> Option<[u8; 6]> {
         Some(self.line.mac)
     }
 
     fn frame_octets_max(&self) -> Option<usize> {
-        Some(self.line.mtu + ETHERNET_HEADER)
+        Some(self.line.mtu + interface::HEADER_OCTETS)
     }
 
     fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {

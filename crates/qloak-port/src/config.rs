@@ -15,6 +15,8 @@ pub enum PortConfig {
     Tap(TapConfig),
     /// A packet socket on an existing interface.
     AfPacket(AfPacketConfig),
+    /// An AF_XDP socket on an existing interface.
+    AfXdp(AfXdpConfig),
     /// A port of another kind, and what happens to frames that pass it. For tests and demonstrations.
     Impaired(Box<ImpairedConfig>),
 }
@@ -128,6 +130,79 @@ impl AfPacketConfig {
             mtu: None,
             up: true,
             ring_octets: limits::RING_OCTETS,
+        }
+    }
+}
+
+/// How an AF_XDP socket gets its frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum XdpMode {
+    /// The card writes and reads our memory; few drivers can.
+    ZeroCopy,
+    /// The driver hands frames over before the kernel makes anything of them, and copies.
+    Native,
+    /// The kernel's own path, for every driver, and copies.
+    Skb,
+}
+
+impl XdpMode {
+    /// All of them, the fastest first.
+    pub const ALL: [Self; 3] = [Self::ZeroCopy, Self::Native, Self::Skb];
+
+    /// The word for it in configuration, state and logs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ZeroCopy => "zero-copy",
+            Self::Native => "native",
+            Self::Skb => "skb",
+        }
+    }
+}
+
+/// Frames are fetched by the thread that asks for them, instead of by an interrupt
+/// (SO_PREFER_BUSY_POLL; kernel documentation, networking/napi).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BusyPoll {
+    /// How long one call may look for frames, microseconds: 1 to 10000.
+    pub microseconds: u32,
+    /// Most frames of one call: 1 to 65535; 64 is the kernel's usual number.
+    pub frames: u32,
+}
+
+/// An AF_XDP socket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AfXdpConfig {
+    /// Name of the interface, which must exist and have one receive queue.
+    pub interface: String,
+    /// Network namespace (a name under /run/netns) in which it is; ours when none.
+    pub namespace: Option<String>,
+    /// MTU to set, octets; left as it is when none.
+    pub mtu: Option<usize>,
+    /// Whether to bring it up; an interface that is down is refused otherwise.
+    pub up: bool,
+    /// Modes to try, in this order; the first that works is taken.
+    pub modes: Vec<XdpMode>,
+    /// Places for frames each way, each of 4096 octets: a power of two, 128 to 32768.
+    pub frames: usize,
+    /// Busy polling; none leaves it off.
+    pub busy_poll: Option<BusyPoll>,
+    /// Whether to open an AF_PACKET port instead where AF_XDP is refused.
+    pub fallback: bool,
+}
+
+impl AfXdpConfig {
+    /// An interface that is brought up with the MTU it has, the fastest mode that works, and AF_PACKET
+    /// where none does.
+    pub fn new(interface: impl Into<String>) -> Self {
+        Self {
+            interface: interface.into(),
+            namespace: None,
+            mtu: None,
+            up: true,
+            modes: XdpMode::ALL.into(),
+            frames: limits::XDP_FRAMES,
+            busy_poll: None,
+            fallback: true,
         }
     }
 }

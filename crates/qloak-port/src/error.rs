@@ -96,6 +96,14 @@ pub enum PortError {
         /// What the kernel said.
         error: io::Error,
     },
+    /// AF_XDP does not work on this interface as it is; AF_PACKET may.
+    #[error("{interface}: AF_XDP refused: {reason}; kind `af-packet` needs none of this")]
+    Xdp {
+        /// The interface.
+        interface: String,
+        /// What is in the way, and what to do about it.
+        reason: String,
+    },
     /// The kernel refused something else.
     #[error("{interface}: cannot {what}: {error}")]
     Kernel {

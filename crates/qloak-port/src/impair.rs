@@ -89,6 +89,10 @@ impl Port for ImpairedPort {
         self.port.kind()
     }
 
+    fn describe(&self) -> String {
+        format!("{}, impaired", self.port.describe())
+    }
+
     fn mac(&self) -> Option<[u8; 6]> {
         self.port.mac()
     }

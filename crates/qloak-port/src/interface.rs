@@ -1,6 +1,11 @@
-//! What TAP and AF_PACKET ports do alike: name, namespace, MTU, up, and errors that name a remedy.
+//! What TAP, AF_PACKET and AF_XDP ports do alike: name, namespace, MTU, up, receive offloads, and errors
+//! that name a remedy.
 
-use std::{io, os::fd::AsFd, path::Path};
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd},
+    path::Path,
+};
 
 use crate::{
     PortError, limits,
@@ -12,6 +17,19 @@ use crate::{
 
 /// Bounds of an MTU: the least that IPv4 asks for, and what fits the longest frame.
 const MTU_OCTETS: std::ops::RangeInclusive<usize> = 68..=limits::FRAME_OCTETS_MAX - 22;
+
+/// The hardware type of Ethernet (ARPHRD_ETHER).
+const ETHERNET: u16 = 1;
+
+/// Octets of the Ethernet header, which the MTU does not count.
+pub(crate) const HEADER_OCTETS: usize = 14;
+
+/// An existing interface that was found and made ready.
+pub(crate) struct Ready {
+    pub(crate) index: i32,
+    pub(crate) mac: [u8; 6],
+    pub(crate) mtu: usize,
+}
 
 /// The name as the kernel takes it.
 pub(crate) fn name(interface: &str) -> Result<Name, PortError> {
@@ -45,6 +63,76 @@ pub(crate) fn within<T: Send>(
             namespace: namespace.to_owned(),
         }),
         Err(error) => Err(refused(interface, "enter its network namespace", error)),
+    }
+}
+
+/// Finds an Ethernet interface that exists, switches its receive offloads off, and sets MTU and state as
+/// they are wanted. It is asked through `socket`.
+pub(crate) fn ready(
+    socket: BorrowedFd<'_>,
+    interface: &str,
+    namespace: Option<&str>,
+    mtu: Option<usize>,
+    up: bool,
+) -> Result<Ready, PortError> {
+    let kernel_name = name(interface)?;
+    let kernel = Interface::new(socket, kernel_name);
+    let fail = |what| move |error| refused(interface, what, error);
+    let index = kernel.index().map_err(|error| match error.raw_os_error() {
+        Some(libc::ENODEV) => PortError::NoInterface {
+            interface: interface.to_owned(),
+            place: match namespace {
+                Some(namespace) => format!(" in namespace {namespace}"),
+                None => String::new(),
+            },
+        },
+        _ => refused(interface, "find it", error),
+    })?;
+    let (hardware_type, mac) = kernel.hardware().map_err(fail("read its address"))?;
+    if hardware_type != ETHERNET {
+        return Err(PortError::NotEthernet {
+            interface: interface.to_owned(),
+            hardware_type,
+        });
+    }
+    kernel.lro_off().map_err(offload(interface, "lro"))?;
+    kernel.gro_off().map_err(offload(interface, "gro"))?;
+    bring_up(interface, kernel_name, mtu, up)?;
+    let mtu = kernel.mtu().map_err(fail("read its MTU"))?;
+    if !kernel.is_up().map_err(fail("see whether it is up"))? {
+        return Err(PortError::Down {
+            interface: interface.to_owned(),
+        });
+    }
+    Ok(Ready { index, mac, mtu })
+}
+
+/// The error for an offload that stays on.
+pub(crate) fn offload(interface: &str, offload: &'static str) -> impl Fn(io::Error) -> PortError {
+    move |error| PortError::Offload {
+        interface: interface.to_owned(),
+        offload,
+        error,
+    }
+}
+
+/// After a socket said that something is wrong: whether the interface is still there.
+pub(crate) fn check(
+    socket: BorrowedFd<'_>,
+    interface: &str,
+    index: i32,
+    error: io::Error,
+) -> Result<(), PortError> {
+    match error.raw_os_error() {
+        Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
+            if Interface::named_by(socket, index).is_ok() {
+                return Ok(());
+            }
+            Err(PortError::Gone {
+                interface: interface.to_owned(),
+            })
+        }
+        _ => Err(refused(interface, "use it", error)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where frames come from and go to: memory, capture files, TAP, AF_PACKET behind one trait.
+//! Where frames come from and go to: memory, capture files, TAP, AF_PACKET, AF_XDP behind one trait.
 //!
 //! A [`Port`] hands over whole Ethernet frames without FCS, a [`Batch`] at a time, and never waits.
 //! What holds for every kind:
@@ -14,8 +14,10 @@
 //! Nothing here knows a key, a SecTAG or a channel.
 
 mod af_packet;
+mod af_xdp;
 mod batch;
 pub mod capture;
+mod checksum;
 mod coalesce;
 mod config;
 mod counters;
@@ -37,7 +39,10 @@ mod testing;
 mod wait;
 
 pub use batch::{Batch, Sizes};
-pub use config::{AfPacketConfig, End, MemoryConfig, Pace, PcapConfig, PortConfig, TapConfig};
+pub use config::{
+    AfPacketConfig, AfXdpConfig, BusyPoll, End, MemoryConfig, Pace, PcapConfig, PortConfig,
+    TapConfig, XdpMode,
+};
 pub use counters::Counters;
 pub use error::PortError;
 pub use frame::Frame;

@@ -1,6 +1,6 @@
 //! Every bound of the crate, and why.
 
-use std::ops::RangeInclusive;
+use std::{ops::RangeInclusive, time::Duration};
 
 /// Shortest frame: two addresses and an EtherType.
 pub const FRAME_OCTETS_MIN: usize = 14;
@@ -40,6 +40,34 @@ pub const SUPER_FRAME_SEGMENTS_MAX: usize = 64;
 
 /// Frames given to one sendmmsg call: its headers lie on the stack.
 pub const SEND_FRAMES_MAX: usize = 64;
+
+/// Frames that the rings of an AF_XDP port hold each way unless told otherwise: some 2 ms at the rate
+/// that one core can take; 16 MiB each way.
+pub const XDP_FRAMES: usize = 4096;
+
+/// Bounds of the same, a power of two: two batches, and 128 MiB each way.
+pub const XDP_FRAMES_RANGE: RangeInclusive<usize> = 128..=32_768;
+
+/// Octets of one place in the memory of an AF_XDP port: a page, the most that the kernel allows.
+pub const XDP_CHUNK_OCTETS: usize = 4096;
+
+/// Longest frame, without FCS, that every driver with native XDP takes in one piece: a page less
+/// XDP's headroom of 256 octets and what the kernel keeps behind a frame, with room to spare (veth takes an
+/// MTU of 3500 and refuses 3520). Longer frames come in fragments.
+pub const XDP_WHOLE_OCTETS_MAX: usize = 3072;
+
+/// How long to try again, in steps, when the queue is in use: the kernel frees that of a socket that was
+/// closed a little later.
+pub const XDP_BIND_ATTEMPTS: usize = 50;
+
+/// One such step.
+pub const XDP_BIND_PAUSE: Duration = Duration::from_millis(10);
+
+/// Microseconds of a busy poll: beyond ten milliseconds it is a thread that hangs.
+pub const BUSY_POLL_US_RANGE: RangeInclusive<u32> = 1..=10_000;
+
+/// Frames of a busy poll (SO_BUSY_POLL_BUDGET), which the kernel keeps in 16 bits.
+pub const BUSY_POLL_FRAMES_RANGE: RangeInclusive<u32> = 1..=65_535;
 
 /// Descriptors waited for at once: 64 client ports, the line port, wakers, with room to spare.
 pub const WAIT_DESCRIPTORS_MAX: usize = 128;

@@ -3,8 +3,8 @@
 use std::os::fd::BorrowedFd;
 
 use crate::{
-    Batch, Counters, Impairments, PortConfig, PortError, Sizes, af_packet::AfPacketPort, impair,
-    limits, memory::MemoryPort, pcap::PcapPort, tap::TapPort,
+    Batch, Counters, Impairments, PortConfig, PortError, Sizes, af_packet::AfPacketPort, af_xdp,
+    impair, limits, memory::MemoryPort, pcap::PcapPort, tap::TapPort,
 };
 
 /// The kinds of port.
@@ -18,6 +18,8 @@ pub enum Kind {
     Tap,
     /// A packet socket.
     AfPacket,
+    /// An AF_XDP socket.
+    AfXdp,
 }
 
 impl Kind {
@@ -28,6 +30,7 @@ impl Kind {
             Self::Pcap => "pcap",
             Self::Tap => "tap",
             Self::AfPacket => "af-packet",
+            Self::AfXdp => "af-xdp",
         }
     }
 }
@@ -114,6 +117,7 @@ pub fn open(config: &PortConfig, sizes: &Sizes) -> Result<Box<dyn Port>, PortErr
         PortConfig::Pcap(config) => Box::new(PcapPort::open(config, sizes)?),
         PortConfig::Tap(config) => Box::new(TapPort::open(config, sizes)?),
         PortConfig::AfPacket(config) => Box::new(AfPacketPort::open(config, sizes)?),
+        PortConfig::AfXdp(config) => af_xdp::open(config, sizes)?,
         PortConfig::Impaired(config) => {
             let port = open(&config.port, sizes)?;
             impair::impair(port, &config.impairment, sizes, impair::monotonic())?

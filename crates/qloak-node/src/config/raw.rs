@@ -1,13 +1,17 @@
 //! The file as it is written, and the checks that turn it into a [`super::Config`].
 
 mod check;
+mod impairment;
+mod port;
 
 use std::{net::SocketAddr, path::PathBuf};
 
 use qloak_api::{Carriage, ChannelNumber, ClientPort, Limits, MacAddress, SaeId};
-use qloak_port::limits::MEMORY_FRAMES_RANGE;
 use serde::Deserialize;
 use toml::Spanned;
+
+use impairment::RawImpairment;
+use port::RawPort;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,6 +40,7 @@ struct RawLine {
     peer: Spanned<SaeId>,
     #[serde(default = "line_frame_octets")]
     frame_octets_max: Spanned<usize>,
+    impairment: Option<RawImpairment>,
 }
 
 fn line_frame_octets() -> Spanned<usize> {
@@ -48,86 +53,6 @@ struct RawClient {
     number: Spanned<ClientPort>,
     weight: Option<Spanned<u8>>,
     port: RawPort,
-}
-
-#[derive(Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-enum RawPort {
-    Memory {
-        wire: String,
-        end: MemoryEnd,
-        frames: Option<WireFrames>,
-    },
-    Pcap {
-        read: Option<PathBuf>,
-        write: Option<PathBuf>,
-        #[serde(default)]
-        repeat: u64,
-        pace: Option<RawPace>,
-    },
-    Tap {
-        interface: String,
-        namespace: Option<String>,
-        mtu: Option<usize>,
-        #[serde(default = "yes")]
-        up: bool,
-    },
-    AfPacket {
-        interface: String,
-        namespace: Option<String>,
-        mtu: Option<usize>,
-        #[serde(default = "yes")]
-        up: bool,
-        ring_octets: Option<usize>,
-    },
-}
-
-/// Frames that a wire in memory holds each way. Checked here, since a port's table does not tell its
-/// values' places.
-#[derive(Deserialize, Clone, Copy)]
-#[serde(try_from = "usize")]
-struct WireFrames(usize);
-
-impl TryFrom<usize> for WireFrames {
-    type Error = String;
-
-    fn try_from(frames: usize) -> Result<Self, String> {
-        let allowed = MEMORY_FRAMES_RANGE;
-        if allowed.contains(&frames) {
-            return Ok(Self(frames));
-        }
-        Err(format!(
-            "frames: {frames} is given, {} to {} is allowed",
-            allowed.start(),
-            allowed.end()
-        ))
-    }
-}
-
-/// `"captured"`, or frames per second.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum RawPace {
-    Named(NamedPace),
-    FramesPerSecond(f64),
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum NamedPace {
-    Captured,
-    Unpaced,
-}
-
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "kebab-case")]
-enum MemoryEnd {
-    A,
-    B,
-}
-
-fn yes() -> bool {
-    true
 }
 
 #[derive(Deserialize)]

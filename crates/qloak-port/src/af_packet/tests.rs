@@ -1,29 +1,14 @@
 //! Packet sockets on veth pairs, in namespaces of their own.
 
-use std::{
-    io::{Read, Write},
-    net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket},
-    sync::{
-        atomic::{AtomicBool, Ordering},
-        mpsc,
-    },
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use super::*;
 
-use crate::{PortConfig, open, testing, wait};
-
-/// Long enough that only a frame that never comes is missed, however loaded the machine is.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-fn sizes(octets_max: usize) -> Sizes {
-    Sizes {
-        headroom: 64,
-        octets_max,
-        tailroom: 64,
-    }
-}
+use crate::{
+    PortConfig, open,
+    testing::{self, PATIENCE, frame, receive, sizes},
+    wait,
+};
 
 fn opened(interface: &str, octets_max: usize) -> Result<Box<dyn Port>, PortError> {
     let config = AfPacketConfig {
@@ -31,34 +16,6 @@ fn opened(interface: &str, octets_max: usize) -> Result<Box<dyn Port>, PortError
         ..AfPacketConfig::new(interface)
     };
     open(&PortConfig::AfPacket(config), &sizes(octets_max))
-}
-
-/// Frames of the experimental EtherType that come before the time is over, as many as are wanted.
-fn receive(port: &mut dyn Port, wanted: usize, octets_max: usize) -> Vec<Vec<u8>> {
-    let mut batch = Batch::with_sizes(16, sizes(octets_max));
-    let mut got = Vec::new();
-    let end = Instant::now() + PATIENCE;
-    while got.len() < wanted && Instant::now() < end {
-        batch.clear();
-        if port.receive(&mut batch).unwrap() == 0 {
-            wait(&[port.descriptor().unwrap()], Duration::from_secs(1)).unwrap();
-        }
-        let ours = |octets: &[u8]| octets[12..14] == [0x88, 0xb5] || octets[16..18] == [0x88, 0xb5];
-        got.extend(
-            batch
-                .frames()
-                .iter()
-                .map(|frame| frame.octets().to_vec())
-                .filter(|frame| ours(frame)),
-        );
-    }
-    got
-}
-
-fn frame(octets: usize, number: u8) -> Vec<u8> {
-    let mut frame = vec![number; octets];
-    frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5]);
-    frame
 }
 
 #[test]
@@ -228,115 +185,9 @@ fn errors_say_what_to_do() {
     });
 }
 
-/// Two hosts, each in a namespace, whose offloads are as the kernel sets them; between them this
-/// program, which carries frames from one packet socket to the other.
-///
-/// ```text
-///   [stack x: host]===veth===[m0  port <-> port  m1]===veth===[host: stack y]
-/// ```
 #[test]
 fn tcp_and_udp_pass_though_the_hosts_leave_their_offloads_on() {
     testing::in_namespace("af_packet: TCP of two hosts", |_| {
-        let done = &AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            let mut hosts = Vec::new();
-            for number in 0..2 {
-                let (announce, heard) = mpsc::channel();
-                let (go, wait_for_go) = mpsc::channel::<()>();
-                let host = scope.spawn(move || {
-                    let thread = crate::sys::namespace::leave().unwrap();
-                    announce.send(thread).unwrap();
-                    wait_for_go.recv().unwrap();
-                    testing::ip(&format!("addr add 10.8.0.{}/24 dev host", number + 1));
-                    testing::ip(&format!("addr add fd08::{}/64 dev host nodad", number + 1));
-                    testing::ip("link set host up");
-                    converse(number);
-                });
-                let thread = heard.recv().unwrap();
-                testing::ip(&format!(
-                    "link add m{number} type veth peer name host netns {thread}"
-                ));
-                hosts.push((host, go));
-            }
-            let mut ports = [opened("m0", 1514).unwrap(), opened("m1", 1514).unwrap()];
-            scope.spawn(move || {
-                let mut batch = Batch::with_sizes(64, sizes(1514));
-                while !done.load(Ordering::Relaxed) {
-                    let mut moved = 0;
-                    for (from, to) in [(0, 1), (1, 0)] {
-                        batch.clear();
-                        moved += ports[from].receive(&mut batch).unwrap();
-                        while !batch.is_empty() {
-                            ports[to].transmit(&mut batch).unwrap();
-                        }
-                    }
-                    if moved == 0 {
-                        let [a, b] = [&ports[0], &ports[1]].map(|port| port.descriptor().unwrap());
-                        wait(&[a, b], Duration::from_millis(100)).unwrap();
-                    }
-                }
-                for port in &ports {
-                    assert_eq!(port.counters().malformed, 0);
-                }
-            });
-            let (threads, starts): (Vec<_>, Vec<_>) = hosts.into_iter().unzip();
-            for go in starts {
-                go.send(()).unwrap();
-            }
-            let outcomes: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
-            done.store(true, Ordering::Relaxed);
-            assert!(outcomes.iter().all(Result::is_ok));
-        });
+        testing::between_two_hosts("", || ["m0", "m1"].map(|name| opened(name, 1514).unwrap()));
     });
-}
-
-const OCTETS: usize = 3_000_001;
-
-/// Host 0 sends over TCP and UDP, on IPv4 and IPv6; host 1 checks that all of it came.
-fn converse(number: u8) {
-    for (near, far) in [("10.8.0.1", "10.8.0.2"), ("fd08::1", "fd08::2")] {
-        let near: IpAddr = near.parse().unwrap();
-        let far = SocketAddr::new(far.parse().unwrap(), 5001);
-        let text: Vec<u8> = (0..OCTETS).map(|at| (at % 251) as u8).collect();
-        if number == 0 {
-            let mut stream = persist(|| TcpStream::connect_timeout(&far, PATIENCE));
-            stream.set_read_timeout(Some(PATIENCE)).unwrap();
-            stream.write_all(&text).unwrap();
-            let socket = UdpSocket::bind(SocketAddr::new(near, 0)).unwrap();
-            for _ in 0..20 {
-                socket.send_to(b"datagram", far).unwrap();
-            }
-            let mut answer = [0; 4];
-            stream.read_exact(&mut answer).unwrap();
-            assert_eq!(&answer, b"good");
-        } else {
-            let socket = persist(|| UdpSocket::bind(far));
-            socket.set_read_timeout(Some(PATIENCE)).unwrap();
-            let listener = TcpListener::bind(far).unwrap();
-            // So that a failure of the far end ends this one too.
-            listener.set_nonblocking(true).unwrap();
-            let (mut stream, _) = persist(|| listener.accept());
-            stream.set_nonblocking(false).unwrap();
-            stream.set_read_timeout(Some(PATIENCE)).unwrap();
-            let mut got = vec![0; OCTETS];
-            stream.read_exact(&mut got).unwrap();
-            assert!(got == text);
-            let mut datagram = [0; 20];
-            let (octets, _) = socket.recv_from(&mut datagram).unwrap();
-            assert_eq!(&datagram[..octets], b"datagram");
-            stream.write_all(b"good").unwrap();
-        }
-    }
-}
-
-/// Until the far end is there.
-fn persist<T>(mut attempt: impl FnMut() -> io::Result<T>) -> T {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        match attempt() {
-            Ok(done) => return done,
-            Err(error) => assert!(Instant::now() < end, "{error}"),
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }

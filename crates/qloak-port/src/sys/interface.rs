@@ -1,22 +1,25 @@
-//! Questions to and orders for a network interface: netdevice(7) and the two ethtool settings that
-//! change received frames.
+//! Questions to and orders for a network interface: netdevice(7), the ethtool settings that change
+//! received frames, and the count of its queues.
 #![allow(unsafe_code)]
 
 use std::{
     ffi::{c_char, c_int, c_ulong},
     io, mem,
     os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
-    ptr,
 };
 
 use crate::limits;
 
+const ETHTOOL_GCHANNELS: u32 = 0x3c;
+const ETHTOOL_GDRVINFO: u32 = 0x03;
 const ETHTOOL_GFLAGS: u32 = 0x25;
 const ETHTOOL_SFLAGS: u32 = 0x26;
 const ETHTOOL_GGRO: u32 = 0x2b;
 const ETHTOOL_SGRO: u32 = 0x2c;
 /// Large receive offload among the flags of ETHTOOL_GFLAGS.
 const ETH_FLAG_LRO: u32 = 1 << 15;
+/// Taking VLAN tags out of received frames, there too.
+const ETH_FLAG_RXVLAN: u32 = 1 << 8;
 
 /// Room for an interface's name, zero behind it.
 pub(crate) type Name = [c_char; libc::IFNAMSIZ];
@@ -120,11 +123,42 @@ impl<'a> Interface<'a> {
 
     /// Switches large receive offload off; an interface that has none is content.
     pub(crate) fn lro_off(&self) -> io::Result<()> {
+        self.flag_off(ETH_FLAG_LRO)
+    }
+
+    /// VLAN tags stay in received frames; an interface that never takes them out is content.
+    pub(crate) fn vlan_tags_stay(&self) -> io::Result<()> {
+        self.flag_off(ETH_FLAG_RXVLAN)
+    }
+
+    /// Count of receive queues; one where the interface does not say.
+    pub(crate) fn receive_queues(&self) -> io::Result<u32> {
+        // struct ethtool_channels: the command; most of rx, tx, other and combined; as many in use.
+        let mut order = [0; 9];
+        order[0] = ETHTOOL_GCHANNELS;
+        match self.order(&mut order) {
+            Ok(()) => Ok((order[5] + order[8]).max(1)),
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(1),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether it is one end of a pair whose other end is an interface of a host (veth).
+    pub(crate) fn is_paired(&self) -> io::Result<bool> {
+        // struct ethtool_drvinfo: the command, the driver's name in 32 octets, and more, 196 octets in all.
+        let mut order = [0; 49];
+        order[0] = ETHTOOL_GDRVINFO;
+        match self.order(&mut order) {
+            Ok(()) => Ok(order[1].to_ne_bytes() == *b"veth" && order[2] == 0),
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn flag_off(&self, flag: u32) -> io::Result<()> {
         match self.ethtool(ETHTOOL_GFLAGS, 0) {
-            Ok(flags) if flags & ETH_FLAG_LRO == 0 => Ok(()),
-            Ok(flags) => self
-                .ethtool(ETHTOOL_SFLAGS, flags & !ETH_FLAG_LRO)
-                .map(drop),
+            Ok(flags) if flags & flag == 0 => Ok(()),
+            Ok(flags) => self.ethtool(ETHTOOL_SFLAGS, flags & !flag).map(drop),
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),
             Err(error) => Err(error),
         }
@@ -139,10 +173,15 @@ impl<'a> Interface<'a> {
     fn ethtool(&self, command: u32, value: u32) -> io::Result<u32> {
         // struct ethtool_value: the command and its value, 32 bits each.
         let mut order = [command, value];
-        let mut request = self.request();
-        request.ifr_ifru.ifru_data = ptr::from_mut(&mut order).cast();
-        self.ioctl(libc::SIOCETHTOOL, request)?;
+        self.order(&mut order)?;
         Ok(order[1])
+    }
+
+    /// `order` is the structure of an ethtool command, which comes first in it.
+    fn order<const WORDS: usize>(&self, order: &mut [u32; WORDS]) -> io::Result<()> {
+        let mut request = self.request();
+        request.ifr_ifru.ifru_data = order.as_mut_ptr().cast();
+        self.ioctl(libc::SIOCETHTOOL, request).map(drop)
     }
 
     fn request(&self) -> libc::ifreq {
@@ -154,7 +193,7 @@ impl<'a> Interface<'a> {
 
     fn ioctl(&self, order: c_ulong, mut request: libc::ifreq) -> io::Result<libc::ifreq> {
         // SAFETY: every order of this file takes an ifreq, which lives on; where it holds a pointer
-        // (`ethtool`) that points to eight octets that live on too, as the command wants.
+        // (`order`) that points to the whole structure of its ethtool command, which lives on too.
         let done = unsafe { libc::ioctl(self.socket.as_raw_fd(), order as _, &raw mut request) };
         if done < 0 {
             Err(io::Error::last_os_error())

@@ -8,6 +8,7 @@ use std::{
     ptr,
 };
 
+use super::option;
 use crate::{Frame, limits};
 
 /// A packet socket. No call on it waits.
@@ -183,42 +184,11 @@ impl PacketSocket {
         self.socket.as_raw_fd()
     }
 
-    fn set<T>(&self, level: c_int, option: c_int, value: &T) -> io::Result<()> {
-        let octets = mem::size_of::<T>() as libc::socklen_t;
-        // SAFETY: the value lives on and has that many octets.
-        let done = unsafe {
-            libc::setsockopt(
-                self.fd(),
-                level,
-                option,
-                ptr::from_ref(value).cast(),
-                octets,
-            )
-        };
-        if done < 0 {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok(())
-        }
+    fn set<T>(&self, level: c_int, name: c_int, value: &T) -> io::Result<()> {
+        option::set(self.as_fd(), level, name, value)
     }
 
-    /// `T` is plain data for which every pattern of bits is a value.
-    fn get<T: Copy>(&self, level: c_int, option: c_int, value: &mut T) -> io::Result<()> {
-        let mut octets = mem::size_of::<T>() as libc::socklen_t;
-        // SAFETY: the value lives on and has that many octets, of which the kernel fills at most as many.
-        let done = unsafe {
-            libc::getsockopt(
-                self.fd(),
-                level,
-                option,
-                ptr::from_mut(value).cast(),
-                &mut octets,
-            )
-        };
-        if done < 0 {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok(())
-        }
+    fn get<T: Copy>(&self, level: c_int, name: c_int, value: &mut T) -> io::Result<()> {
+        option::get(self.as_fd(), level, name, value)
     }
 }

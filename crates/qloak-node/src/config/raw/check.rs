@@ -2,20 +2,17 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use qloak_api::{Carriage, ChannelNumber, ClientPort, Limits};
 use qloak_cipher::suite::{SUITES, Suite};
 use qloak_door::TlsFiles;
-use qloak_port::{AfPacketConfig, End, MemoryConfig, Pace, PcapConfig, PortConfig, TapConfig};
+use qloak_port::{ImpairedConfig, PortConfig};
 use qloak_secy::channel::check_limits;
 use toml::Spanned;
 
-use super::{
-    MemoryEnd, NamedPace, RawChannel, RawConfig, RawKme, RawLine, RawPace, RawPolicy, RawPort,
-    RawTls,
-};
+use super::{RawChannel, RawConfig, RawKme, RawLine, RawPolicy, RawTls};
 use crate::{
     config::{Channel, Config, ConfigError, Kme, Line, beside},
     key_handler::limits::FILL_KEYS_DEFAULT,
@@ -160,99 +157,18 @@ impl RawLine {
             limits::LINE_FRAME_OCTETS,
             "line.frame_octets_max",
         )?;
+        let mut port = self.port.config(directory);
+        if let Some(impairment) = self.impairment {
+            let impairment = impairment.into();
+            port = PortConfig::Impaired(Box::new(ImpairedConfig { port, impairment }));
+        }
         Ok(Line {
-            port: self.port.config(directory),
+            port,
             address: self.address.into_inner(),
             peer_address: self.peer_address.into_inner(),
             peer: self.peer.into_inner(),
             frame_octets_max: octets,
         })
-    }
-}
-
-impl RawPort {
-    /// What two ports cannot share.
-    fn place(&self) -> String {
-        match self {
-            Self::Memory { wire, end, .. } => format!("memory {wire} {}", *end as u8),
-            Self::Pcap { read, write, .. } => format!("pcap {read:?} {write:?}"),
-            Self::Tap {
-                interface,
-                namespace,
-                ..
-            }
-            | Self::AfPacket {
-                interface,
-                namespace,
-                ..
-            } => {
-                format!("interface {interface} {namespace:?}")
-            }
-        }
-    }
-
-    fn config(self, directory: &Path) -> PortConfig {
-        let path = |path: PathBuf| beside(directory, &path);
-        match self {
-            Self::Memory { wire, end, frames } => {
-                let end = match end {
-                    MemoryEnd::A => End::A,
-                    MemoryEnd::B => End::B,
-                };
-                let mut config = MemoryConfig::new(wire, end);
-                if let Some(frames) = frames {
-                    config.frames = frames.0;
-                }
-                PortConfig::Memory(config)
-            }
-            Self::Pcap {
-                read,
-                write,
-                repeat,
-                pace,
-            } => {
-                let pace = match pace {
-                    None | Some(RawPace::Named(NamedPace::Unpaced)) => Pace::Unpaced,
-                    Some(RawPace::Named(NamedPace::Captured)) => Pace::Captured,
-                    Some(RawPace::FramesPerSecond(rate)) => Pace::FramesPerSecond(rate),
-                };
-                PortConfig::Pcap(PcapConfig {
-                    read: read.map(path),
-                    write: write.map(path),
-                    pace,
-                    repeat,
-                })
-            }
-            Self::Tap {
-                interface,
-                namespace,
-                mtu,
-                up,
-            } => PortConfig::Tap(TapConfig {
-                namespace,
-                mtu,
-                up,
-                ..TapConfig::new(interface)
-            }),
-            Self::AfPacket {
-                interface,
-                namespace,
-                mtu,
-                up,
-                ring_octets,
-            } => {
-                let mut config = AfPacketConfig {
-                    namespace,
-                    mtu,
-                    up,
-                    ..AfPacketConfig::new(interface)
-                };
-                if let Some(octets) = ring_octets {
-                    config.ring_octets = octets;
-                }
-                PortConfig::AfPacket(config)
-            }
-        }
     }
 }
 
