@@ -19,6 +19,8 @@ mod config;
 mod counters;
 mod error;
 mod frame;
+#[doc(hidden)]
+pub mod fuzzing;
 mod interface;
 pub mod limits;
 mod memory;

@@ -1,0 +1,5 @@
+//! The target `mux` for libFuzzer. What it does with the octets stands in `crates/qloak-fuzz`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|octets: &[u8]| qloak_fuzz::mux::run(octets));
