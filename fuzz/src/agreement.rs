@@ -1,4 +1,4 @@
-//! The target `agreement` for libFuzzer. What it does with the octets stands in `crates/qloak-fuzz`.
+//! Key-agreement frames to the reader, and to two nodes at work; what must hold stands in `crates/qloak-fuzz`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The target `capture` for libFuzzer. What it does with the octets stands in `crates/qloak-fuzz`.
+//! Capture files of any content; what must hold stands in `crates/qloak-fuzz`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The target `line` for libFuzzer. What it does with the octets stands in `crates/qloak-fuzz`.
+//! Line frames of any kind into validate and demux; what must hold stands in `crates/qloak-fuzz`.
 
 #![no_main]
 

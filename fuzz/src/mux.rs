@@ -1,4 +1,4 @@
-//! The target `mux` for libFuzzer. What it does with the octets stands in `crates/qloak-fuzz`.
+//! Client frames of any size muxed into line frames, and demuxed again; what must hold stands in `crates/qloak-fuzz`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The target `offload` for libFuzzer. What it does with the octets stands in `crates/qloak-fuzz`.
+//! Super-frames and virtio headers of any content; what must hold stands in `crates/qloak-fuzz`.
 
 #![no_main]
 

@@ -58,7 +58,10 @@ fn read(choices: &mut Choices<'_>) {
     let mut changed = written;
     changed[bit / 8 % end] ^= 1 << (bit % 8);
     assert!(!fuzzing::authentic(&changed, own, peer, &key));
-    assert!(fuzzing::again(&frame, peer, own, &key).is_none(), "a stranger");
+    assert!(
+        fuzzing::again(&frame, peer, own, &key).is_none(),
+        "a stranger"
+    );
 }
 
 /// Where the MAC of a frame that reads ends.

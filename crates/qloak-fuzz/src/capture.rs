@@ -27,7 +27,10 @@ pub fn run(octets: &[u8]) {
     match &error {
         Some(CaptureError::Truncated { frame } | CaptureError::Damaged { frame, .. }) => {
             let met = frames.len() as u64;
-            assert!((met.max(1)..=met + 1).contains(frame), "{frame} after {met}");
+            assert!(
+                (met.max(1)..=met + 1).contains(frame),
+                "{frame} after {met}"
+            );
         }
         Some(CaptureError::Io { .. }) => panic!("memory can be read"),
         Some(CaptureError::NotCapture { .. } | CaptureError::NotEthernet { .. }) | None => {}

@@ -81,9 +81,7 @@ impl<'a> Choices<'a> {
 
 /// A client frame of this length whose octets tell it from every other number's.
 pub(crate) fn client_frame(octets: usize, number: usize) -> Vec<u8> {
-    let mut frame = vec![
-        0x02, 0, 0, 0, 0, 0x99, 0x02, 0, 0, 0, 0, 0x88, 0x08, 0x00,
-    ];
+    let mut frame = vec![0x02, 0, 0, 0, 0, 0x99, 0x02, 0, 0, 0, 0, 0x88, 0x08, 0x00];
     let mut state = number as u32;
     while frame.len() < octets {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -115,7 +115,10 @@ impl Ends {
             let empty = line.0.is_empty();
             match self.outbound.mux(reference, client, frame, line, 0) {
                 Muxed::LineFull => {
-                    assert!(!empty, "an empty line batch takes any frame, or none ever does");
+                    assert!(
+                        !empty,
+                        "an empty line batch takes any frame, or none ever does"
+                    );
                     self.flush(at);
                 }
                 muxed => return Some(muxed),

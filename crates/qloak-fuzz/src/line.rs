@@ -210,7 +210,9 @@ impl Line {
         };
         let mut places = self.ends.sent.iter().zip(&mut self.accepted);
         let place = places.find(|(sent, accepted)| !**accepted && is(sent));
-        *place.expect("valid, and was not sent or was valid before").1 = true;
+        *place
+            .expect("valid, and was not sent or was valid before")
+            .1 = true;
     }
 
     fn demux(&mut self, valid: Valid, frame: &[u8]) {
