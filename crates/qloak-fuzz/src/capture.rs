@@ -76,7 +76,7 @@ fn write(frames: &[Seen]) -> Vec<u8> {
     for (stamp_ns, octets, _) in frames {
         writer.frame(*stamp_ns, octets).expect("memory takes it");
     }
-    drop(writer);
+    writer.flush().expect("memory takes it");
     file
 }
 

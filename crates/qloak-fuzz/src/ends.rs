@@ -92,7 +92,7 @@ impl Ends {
         channel.an = An::from_low_bits(channel.an.number() + 1);
         let sa = || {
             let octets: Vec<u8> = (0..suite.key_octets as u64)
-                .map(|at| (at * 7 ^ keys) as u8)
+                .map(|at| ((at * 7) ^ keys) as u8)
                 .collect();
             let key = Key::from_slice(&octets).expect("a key's length");
             let mut name = [0; 16];

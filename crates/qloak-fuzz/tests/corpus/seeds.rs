@@ -4,10 +4,10 @@
 //! order.
 
 /// Target, name, octets.
-pub type Seed = (&'static str, String, Vec<u8>);
+pub(crate) type Seed = (&'static str, String, Vec<u8>);
 
 /// All of them.
-pub fn all() -> Vec<Seed> {
+pub(crate) fn all() -> Vec<Seed> {
     let seeds = [line(), mux(), agreement(), capture(), offload()];
     seeds.into_iter().flatten().collect()
 }
