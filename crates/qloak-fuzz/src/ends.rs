@@ -22,6 +22,9 @@ pub(crate) struct Ends {
     pub(crate) channels: Vec<Channel>,
     level: Level,
     keys: u64,
+    /// Of the whole input: libFuzzer takes octets out of memory, and under keys that are always the same
+    /// it would find frames that another input sealed.
+    secret: u64,
 }
 
 /// A channel, its line batch and its present SA.
@@ -45,7 +48,12 @@ pub(crate) struct Wanted {
 
 impl Ends {
     /// The channels get the numbers from 1 on and an SA each.
-    pub(crate) fn new(wanted: &[Wanted], line_octets: usize, batch_frames: usize) -> Self {
+    pub(crate) fn new(
+        wanted: &[Wanted],
+        line_octets: usize,
+        batch_frames: usize,
+        input: &[u8],
+    ) -> Self {
         let line = LineConfig {
             address: SENDER,
             peer_address: RECEIVER,
@@ -77,6 +85,9 @@ impl Ends {
             sent: Vec::new(),
             level: Level::detect("").expect("nothing is disabled"),
             keys: 0,
+            secret: input.iter().fold(0xcbf2_9ce4_8422_2325, |hash, octet| {
+                (hash ^ u64::from(*octet)).wrapping_mul(0x100_0000_01b3)
+            }),
         };
         (0..wanted.len()).for_each(|channel| ends.rekey(channel));
         ends
@@ -86,13 +97,13 @@ impl Ends {
     pub(crate) fn rekey(&mut self, channel: usize) {
         self.flush(channel);
         self.keys += 1;
-        let (keys, level) = (self.keys, self.level);
+        let (keys, level, secret) = (self.keys, self.level, self.secret);
         let channel = &mut self.channels[channel];
         let (number, suite) = (channel.reference.number, channel.suite);
         channel.an = An::from_low_bits(channel.an.number() + 1);
         let sa = || {
             let octets: Vec<u8> = (0..suite.key_octets as u64)
-                .map(|at| ((at * 7) ^ keys) as u8)
+                .map(|at| ((at * 7) ^ keys ^ (secret >> (at % 8 * 8))) as u8)
                 .collect();
             let key = Key::from_slice(&octets).expect("a key's length");
             let mut name = [0; 16];

@@ -26,7 +26,7 @@ const SHORT_LENGTH_AT: usize = 15;
 /// Takes any octets.
 pub fn run(octets: &[u8]) {
     let mut choices = Choices::new(octets);
-    let mut line = Line::new(&mut choices);
+    let mut line = Line::new(&mut choices, octets);
     for _ in 0..STEPS_MAX {
         if choices.is_over() {
             break;
@@ -64,7 +64,7 @@ struct Verdicts {
 }
 
 impl Line {
-    fn new(choices: &mut Choices<'_>) -> Self {
+    fn new(choices: &mut Choices<'_>, input: &[u8]) -> Self {
         let transparent = |number, xpn, replay_window, suite| Wanted {
             carriage: Carriage::Transparent,
             clients: number..=number,
@@ -86,7 +86,7 @@ impl Line {
         let lying = choices.octet() & 1 == 1;
         let line_octets = 256 + choices.octet() as usize * 5;
         Self {
-            ends: Ends::new(&wanted, line_octets, limits::LINE_BATCH_FRAMES_MIN),
+            ends: Ends::new(&wanted, line_octets, limits::LINE_BATCH_FRAMES_MIN, input),
             lying,
             accepted: Vec::new(),
             owed: Vec::new(),

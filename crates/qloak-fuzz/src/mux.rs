@@ -34,7 +34,7 @@ pub fn run(octets: &[u8]) {
     };
     let line_octets = (256 + choices.number()).min(*limits::LINE_FRAME_OCTETS.end());
     let batch_frames = limits::LINE_BATCH_FRAMES_MIN + choices.below(33);
-    let mut ends = Ends::new(&[wanted], line_octets, batch_frames);
+    let mut ends = Ends::new(&[wanted], line_octets, batch_frames, octets);
 
     let carried_max = (line_octets - OVERHEAD) * limits::FRAGMENTS_MAX;
     let mut taken: Vec<(ClientPort, Vec<u8>)> = Vec::new();
