@@ -52,7 +52,7 @@ enum Command {
     Disassemble(disassemble::Arguments),
     /// Whether the ciphers take the same steps whatever the secret: by taint, or by statistics.
     ConstantTime(constant_time::Arguments),
-    /// Feed the ciphers made-up batches and compare every level with other libraries.
+    /// Feed made-up input to the ciphers and to every parser of the data path.
     Fuzz(fuzz::Arguments),
     /// Measure.
     Bench(bench::Arguments),

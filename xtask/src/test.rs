@@ -8,7 +8,7 @@ use crate::{
     ui::Done,
 };
 
-/// Format, lints, house rules, tests, peer tests, what the ciphers were compiled to, the cipher on Arm, and the
+/// Format, lints, house rules, tests, peer tests, the Wireshark dissector, what the ciphers were compiled to, the cipher on Arm, and the
 /// short demo.
 #[derive(clap::Args, Default)]
 pub(crate) struct Arguments {
@@ -76,6 +76,11 @@ pub(crate) fn all(steps: &mut Steps, arguments: &Arguments) -> Done {
                 .env("QLOAK_PEER_PYTHON", tree::venv_python()),
         )?;
     }
+    // What tshark makes of our frames; the set-up above has installed it.
+    steps.command(
+        "dissector",
+        cargo().args("test --workspace --locked --test dissector -- --ignored".split(' ')),
+    )?;
     constant_time::step(steps)?;
     if cfg!(target_arch = "x86_64") {
         steps.step("disassembly", || {

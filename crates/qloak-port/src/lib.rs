@@ -23,6 +23,8 @@ mod config;
 mod counters;
 mod error;
 mod frame;
+#[doc(hidden)]
+pub mod fuzzing;
 mod impair;
 mod interface;
 pub mod limits;

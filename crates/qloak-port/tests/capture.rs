@@ -211,6 +211,18 @@ fn errors_say_what_is_wrong() {
     assert!(words(&file).contains("two lengths differ"));
 }
 
+#[test]
+fn an_interface_description_that_is_too_short_is_damage() {
+    let whole = pcapng(false, 1, &[], 0);
+    // Behind the section header, whose octets are still in the reader's buffer.
+    let (section, rest) = whole.split_at(28);
+    for octets in [0, 4] {
+        let file = [section, &block(false, 1, &[1, 0, 0, 0][..octets]), rest].concat();
+        let wanted = format!("an interface description of {octets} octets");
+        assert!(words(&file).contains(&wanted), "{}", words(&file));
+    }
+}
+
 fn file(folder: &Path, name: &str, octets: &[u8]) -> PathBuf {
     let path = folder.join(name);
     fs::write(&path, octets).unwrap();

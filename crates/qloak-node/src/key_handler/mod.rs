@@ -46,6 +46,8 @@ mod alarms;
 mod commands;
 pub mod door;
 pub(crate) mod drive;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod limits;
 mod message;
 mod ram;

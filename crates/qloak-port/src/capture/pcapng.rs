@@ -21,6 +21,8 @@ const INTERFACE_DESCRIPTION: u32 = 1;
 const OBSOLETE_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
+/// Link type, two reserved octets and snap length of an interface description.
+const INTERFACE_OCTETS_MIN: usize = 8;
 
 /// What a pcapng interface description says.
 pub(super) struct Interface {
@@ -165,6 +167,10 @@ impl<R: Read> Reader<R> {
 
     /// Takes note of an interface description that lies in the buffer.
     fn interface(&mut self, body: usize, big: bool) -> Result<(), CaptureError> {
+        // What lies behind a shorter one in the buffer is of an earlier block.
+        if body < INTERFACE_OCTETS_MIN {
+            return Err(self.damaged(format!("an interface description of {body} octets")));
+        }
         let mut interface = Interface {
             link_type: half(&self.buffer, 0, big).unwrap_or_default(),
             snap_octets: self.field(4)?,

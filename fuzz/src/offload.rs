@@ -1,0 +1,5 @@
+//! Super-frames and virtio headers of any content; what must hold stands in `crates/qloak-fuzz`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|octets: &[u8]| qloak_fuzz::offload::run(octets));
