@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         return Ok(());
     }
     Err(Failure::new(format!(
-        "the kernels of {} are not what they should be\n{}",
+        "the kernels of {} are not what they should be (in a release build; a debug build inlines less)\n{}",
         binary.display(),
         findings.join("\n")
     )))

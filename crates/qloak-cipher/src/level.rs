@@ -67,7 +67,8 @@ impl Level {
                 .ok_or_else(|| UnknownLevelError {
                     given: word.to_owned(),
                 })?;
-            if level >= disabled {
+            // A level of another kind of CPU is below none of this one's.
+            if level.and_below().any(|below| below == disabled) {
                 level = disabled.below();
             }
         }
@@ -168,6 +169,13 @@ mod tests {
     #[test]
     fn disabling_every_level_leaves_soft() {
         assert_eq!(Level::detect("vaes512, aesni,armv8"), Ok(Level::Soft));
+        // A level of another kind of CPU takes nothing away.
+        let foreign = if cfg!(target_arch = "aarch64") {
+            "aesni"
+        } else {
+            "armv8"
+        };
+        assert_eq!(Level::detect(foreign), Ok(Level::of_this_cpu()));
     }
 
     #[test]

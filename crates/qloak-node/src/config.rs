@@ -155,7 +155,7 @@ mod tests {
     fn an_error_names_line_key_and_what_is_allowed() {
         let text = refused("suite = \"aes-256-gcm\"", "suite = \"aes-256-gmc\"");
         assert!(
-            text.contains("line 46")
+            text.contains("line 66")
                 && text.contains("channel.suite")
                 && text.contains("aes-256-gcm"),
             "{text}"
@@ -296,6 +296,25 @@ impairment = { seed = 7, transmit = { loss = 0.5, delay_us = 3 }, receive = { lo
             &format!("{port}\nimpairment = {{ transmit = {{ los = 1 }} }}"),
         );
         assert!(text.contains("los"), "{text}");
+        let text = refused(
+            port,
+            &format!("{port}\nimpairment = {{ transmit = {{ loss = 2 }} }}"),
+        );
+        assert!(
+            text.contains("line.impairment") && text.contains("2") && text.contains("0 to 1"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_is_hazmat_and_what_is_not_is_told_apart() {
+        let text = refused("hazmat = []", "hazmat = [\"xorr\"]");
+        assert!(
+            text.contains("xorr") && text.contains("plain") && !text.contains("gcm"),
+            "{text}"
+        );
+        let text = refused("hazmat = []", "hazmat = [\"aes-256-gcm\"]");
+        assert!(text.contains("authenticates"), "{text}");
     }
 
     #[test]
@@ -321,7 +340,7 @@ impairment = { seed = 7, transmit = { loss = 0.5, delay_us = 3 }, receive = { lo
                 .expect_err("must be refused")
                 .to_string();
             assert!(
-                text.contains("line 10") && text.contains(given) && text.contains("1 to 65536"),
+                text.contains("line 17") && text.contains(given) && text.contains("1 to 65536"),
                 "{text}"
             );
         }

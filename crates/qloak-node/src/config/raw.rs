@@ -40,7 +40,7 @@ struct RawLine {
     peer: Spanned<SaeId>,
     #[serde(default = "line_frame_octets")]
     frame_octets_max: Spanned<usize>,
-    impairment: Option<RawImpairment>,
+    impairment: Option<Spanned<RawImpairment>>,
 }
 
 fn line_frame_octets() -> Spanned<usize> {

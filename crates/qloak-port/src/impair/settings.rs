@@ -124,7 +124,11 @@ impl Default for Reorder {
 }
 
 impl Impairment {
-    pub(super) fn check(&self) -> Result<(), PortError> {
+    /// Whether every setting is within its bounds, as a port that is made with them checks too.
+    ///
+    /// # Errors
+    /// The setting that is not, and its bounds.
+    pub fn check(&self) -> Result<(), PortError> {
         self.receive.check()?;
         self.transmit.check()
     }

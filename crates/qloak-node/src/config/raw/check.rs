@@ -8,7 +8,7 @@ use std::{
 use qloak_api::{Carriage, ChannelNumber, ClientPort, Limits};
 use qloak_cipher::suite::{SUITES, Suite};
 use qloak_door::TlsFiles;
-use qloak_port::{ImpairedConfig, PortConfig};
+use qloak_port::{ImpairedConfig, Impairment, PortConfig};
 use qloak_secy::channel::check_limits;
 use toml::Spanned;
 
@@ -159,7 +159,11 @@ impl RawLine {
         )?;
         let mut port = self.port.config(directory);
         if let Some(impairment) = self.impairment {
-            let impairment = impairment.into();
+            let span = impairment.span();
+            let impairment = Impairment::from(impairment.into_inner());
+            impairment.check().map_err(|error| {
+                ConfigError::at(text, span, "line.impairment", error.to_string())
+            })?;
             port = PortConfig::Impaired(Box::new(ImpairedConfig { port, impairment }));
         }
         Ok(Line {
@@ -225,7 +229,7 @@ impl RawChannel {
                 )));
             }
         }
-        let suite = known_suite(text, &self.suite, "channel.suite")?;
+        let suite = known_suite(text, &self.suite, "channel.suite", false)?;
         if suite.hazmat && !hazmat.iter().any(|allowed| allowed.name == suite.name) {
             let what = format!(
                 "{} does not authenticate; name it in policy.hazmat too if you really mean it",
@@ -353,7 +357,7 @@ impl RawPolicy {
     fn allowed(&self, text: &str) -> Result<Vec<&'static Suite>, ConfigError> {
         self.hazmat
             .iter()
-            .map(|name| known_suite(text, name, "policy.hazmat"))
+            .map(|name| known_suite(text, name, "policy.hazmat", true))
             .collect()
     }
 }
@@ -362,20 +366,25 @@ fn known_suite(
     text: &str,
     name: &Spanned<String>,
     key: &'static str,
+    hazmat_only: bool,
 ) -> Result<&'static Suite, ConfigError> {
-    Suite::by_name(name.get_ref()).ok_or_else(|| {
-        let names: Vec<_> = SUITES
-            .iter()
-            .filter(|suite| !suite.hazmat)
-            .map(|suite| suite.name)
-            .collect();
-        let what = format!(
-            "there is no suite {:?}; allowed are {}",
-            name.get_ref(),
-            names.join(", ")
-        );
-        ConfigError::at(text, name.span(), key, what)
-    })
+    let given = name.get_ref();
+    let suite = Suite::by_name(given);
+    suite
+        .filter(|suite| suite.hazmat || !hazmat_only)
+        .ok_or_else(|| {
+            let names: Vec<_> = SUITES
+                .iter()
+                .filter(|suite| suite.hazmat == hazmat_only)
+                .map(|suite| suite.name)
+                .collect();
+            let wrong = match suite {
+                None => format!("there is no suite {given:?}"),
+                Some(_) => format!("{given} authenticates and needs no leave"),
+            };
+            let what = format!("{wrong}; allowed are {}", names.join(", "));
+            ConfigError::at(text, name.span(), key, what)
+        })
 }
 
 fn ranged<T>(
