@@ -12,26 +12,20 @@
 //! Left alone: fragments, extension headers of IPv6, frames that UDP itself carries (VXLAN), protocols other
 //! than TCP and UDP.
 
-use crate::offload::Virtio;
-
-const IPV4: [u8; 2] = [0x08, 0x00];
-const IPV6: [u8; 2] = [0x86, 0xdd];
-const TAGS: [[u8; 2]; 2] = [[0x81, 0x00], [0x88, 0xa8]];
-
-const TCP: u8 = 6;
-const UDP: u8 = 17;
+use crate::headers::{
+    IPV4_FRAGMENT, IPV4_OCTETS, IPV6_OCTETS, TCP, TCP_CHECKSUM, UDP, UDP_CHECKSUM, fold, get,
+    network_header, pseudo,
+};
+use crate::offload::complete;
 
 /// Finishes the TCP or UDP checksum of a frame if it is only begun.
 pub(crate) fn finish(frame: &mut [u8]) {
     let Some(begun) = Begun::find(frame) else {
         return;
     };
-    let [start, offset] = [begun.transport, begun.field - begun.transport]
-        .map(|octets| (octets as u16).to_ne_bytes());
-    let header = [1, 0, 0, 0, 0, 0, start[0], start[1], offset[0], offset[1]];
     // The padding to 60 octets does not count.
     if let Some(covered) = frame.get_mut(..begun.end) {
-        let _fits = Virtio::parse(&header).complete(covered, 0);
+        let _fits = complete(covered, begun.transport, begun.field);
     }
 }
 
@@ -44,58 +38,39 @@ struct Begun {
 
 impl Begun {
     fn find(frame: &[u8]) -> Option<Self> {
-        let mut network = 14;
-        let mut ether_type = *frame.get(12..)?.first_chunk()?;
-        for _ in 0..2 {
-            if TAGS.contains(&ether_type) {
-                ether_type = *frame.get(network + 2..)?.first_chunk()?;
-                network += 4;
-            }
-        }
+        let network = network_header(frame)?;
         let ip = frame.get(network..)?;
-        let (protocol, addresses, header_octets, octets) = match ether_type {
-            IPV4 => {
+        let (protocol, addresses, header_octets, octets) = match get(frame, network - 2)? {
+            0x0800 if get(ip, 6)? & IPV4_FRAGMENT == 0 => {
                 let header_octets = usize::from(ip.first()? & 0xf) * 4;
-                let fragment = half(ip, 6)? & 0x3fff != 0;
-                if fragment {
-                    return None;
-                }
-                (*ip.get(9)?, ip.get(12..20)?, header_octets, half(ip, 2)?)
+                (
+                    *ip.get(9)?,
+                    ip.get(12..20)?,
+                    header_octets,
+                    get(ip, 2)?.into(),
+                )
             }
-            IPV6 => (*ip.get(6)?, ip.get(8..40)?, 40, half(ip, 4)? + 40),
+            0x86dd => {
+                let octets = IPV6_OCTETS + usize::from(get(ip, 4)?);
+                (*ip.get(6)?, ip.get(8..IPV6_OCTETS)?, IPV6_OCTETS, octets)
+            }
             _ => return None,
         };
-        let field_offset = match protocol {
-            TCP => 16,
-            UDP => 6,
-            _ => return None,
-        };
-        let transport = network + header_octets;
-        let end = network + usize::try_from(octets).ok()?;
-        let length = u32::try_from(end.checked_sub(transport)?).ok()?;
-        let field = transport + field_offset;
-        let sound = header_octets >= 20 && end <= frame.len() && field + 2 <= end;
-        let words = addresses.as_chunks::<2>().0;
-        let sum = words
-            .iter()
-            .map(|word| u32::from(u16::from_be_bytes(*word)))
-            .sum::<u32>()
-            + u32::from(protocol)
-            + length;
-        let folded = (sum & 0xffff) + (sum >> 16);
-        let folded = (folded & 0xffff) + (folded >> 16);
-        (sound && half(frame, field)? == folded).then_some(Self {
+        let (transport, end) = (network + header_octets, network + octets);
+        let field = transport
+            + match protocol {
+                TCP => TCP_CHECKSUM,
+                UDP => UDP_CHECKSUM,
+                _ => return None,
+            };
+        let sound = header_octets >= IPV4_OCTETS && end <= frame.len() && field + 2 <= end;
+        let begun = fold(pseudo(addresses, protocol, end.checked_sub(transport)?));
+        (sound && get(frame, field)? == begun).then_some(Self {
             transport,
             field,
             end,
         })
     }
-}
-
-/// Sixteen bits of a header.
-fn half(octets: &[u8], at: usize) -> Option<u32> {
-    let word = octets.get(at..)?.first_chunk()?;
-    Some(u16::from_be_bytes(*word).into())
 }
 
 #[cfg(test)]

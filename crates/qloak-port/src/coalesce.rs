@@ -14,20 +14,19 @@
 use std::io::IoSlice;
 
 use crate::{
-    Frame, limits,
-    offload::{TCP_CHECKSUM, TCP_PSH, VIRTIO_OCTETS, Virtio, fold, get, network_header, put, sum},
+    Frame,
+    headers::{
+        IPV4_FRAGMENT, IPV4_OCTETS, IPV6_OCTETS, TCP, TCP_CHECKSUM, TCP_PSH, fold, get,
+        network_header, pseudo, put, sum,
+    },
+    limits,
+    offload::{VIRTIO_OCTETS, Virtio},
 };
 
-const IPV4_OCTETS: usize = 20;
-const IPV6_OCTETS: usize = 40;
-/// The protocol number of TCP.
-const TCP: u8 = 6;
 /// Where the flags stand in a TCP header.
 const TCP_FLAGS: usize = 13;
 const TCP_ACK: u8 = 0x10;
 const TCP_ECE: u8 = 0x40;
-/// More fragments, and the fragment's offset.
-const IPV4_FRAGMENT: u16 = 0x3fff;
 
 /// Longest header of a frame that is put together: two VLAN tags, IPv6, TCP with all its options.
 const HEAD_OCTETS_MAX: usize = 14 + 8 + IPV6_OCTETS + 60;
@@ -201,11 +200,10 @@ impl<'a> Segment<'a> {
             )
     }
 
-    /// The sum of the pseudo header (RFC 9293, 3.1; RFC 8200, 8.1).
     fn pseudo(&self, octets: usize) -> u64 {
         let addresses = if self.ipv4 { 12 } else { 8 };
         let addresses = self.frame.get(self.network + addresses..self.transport);
-        sum(addresses.unwrap_or_default()) + u64::from(TCP) + octets as u64
+        pseudo(addresses.unwrap_or_default(), TCP, octets)
     }
 
     fn virtio(&self) -> Option<[u8; VIRTIO_OCTETS]> {

@@ -25,6 +25,7 @@ mod error;
 mod frame;
 #[doc(hidden)]
 pub mod fuzzing;
+mod headers;
 mod impair;
 mod interface;
 pub mod limits;

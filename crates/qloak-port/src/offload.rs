@@ -15,6 +15,10 @@
 
 use std::ops::Range;
 
+use crate::headers::{
+    IPV6_OCTETS, TCP_CHECKSUM, TCP_PSH, UDP_CHECKSUM, fold, get, network_header, put, sum,
+};
+
 /// Octets of the virtio header before a frame.
 pub(crate) const VIRTIO_OCTETS: usize = 10;
 
@@ -26,11 +30,7 @@ const TYPE_UDP: u8 = 5;
 const TYPE_ECN: u8 = 0x80;
 
 const TCP_FIN: u8 = 0x01;
-pub(crate) const TCP_PSH: u8 = 0x08;
 const TCP_CWR: u8 = 0x80;
-
-/// Where the checksum stands in a TCP header.
-pub(crate) const TCP_CHECKSUM: usize = 16;
 
 /// What is left to do with a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl Virtio {
 }
 
 /// Completes a checksum: the field holds the sum of the pseudo header.
-fn complete(frame: &mut [u8], start: usize, field: usize) -> bool {
+pub(crate) fn complete(frame: &mut [u8], start: usize, field: usize) -> bool {
     let Some(checksum) = frame
         .get(start..)
         .filter(|covered| !covered.is_empty())
@@ -101,31 +101,6 @@ fn complete(frame: &mut [u8], start: usize, field: usize) -> bool {
     // A sum of zero is written as all ones: for UDP zero would mean "none", for TCP both are equal.
     let checksum = if checksum == 0 { 0xffff } else { checksum };
     put(frame, field, checksum).is_some()
-}
-
-/// The one's complement sum of the 16-bit words (RFC 1071), not yet folded.
-pub(crate) fn sum(octets: &[u8]) -> u64 {
-    let (words, rest) = octets.as_chunks::<4>();
-    let sum: u64 = words
-        .iter()
-        .map(|word| u64::from(u32::from_ne_bytes(*word)))
-        .sum();
-    let mut last = [0; 4];
-    for (slot, octet) in last.iter_mut().zip(rest) {
-        *slot = *octet;
-    }
-    // In the machine's order, and turned round once at the end: the sum does not mind (RFC 1071, 2 (B)).
-    fold(sum + u64::from(u32::from_ne_bytes(last)))
-        .to_be()
-        .into()
-}
-
-/// A sum folded to 16 bits; zero only when all that was summed is zero.
-pub(crate) fn fold(mut sum: u64) -> u16 {
-    while sum > 0xffff {
-        sum = (sum >> 16) + (sum & 0xffff);
-    }
-    sum as u16
 }
 
 /// How a super-frame is cut.
@@ -161,7 +136,7 @@ impl Cut {
         let network_octets = if ipv4 {
             usize::from(frame.get(network)? & 0xf) * 4
         } else {
-            40
+            IPV6_OCTETS
         };
         let transport_octets = if tcp {
             usize::from(frame.get(transport + 12)? >> 4) * 4
@@ -172,7 +147,7 @@ impl Cut {
         let sound = network_octets >= 20
             && network + network_octets <= transport
             && transport_octets >= if tcp { 20 } else { 8 }
-            && field == transport + if tcp { TCP_CHECKSUM } else { 6 }
+            && field == transport + if tcp { TCP_CHECKSUM } else { UDP_CHECKSUM }
             && payload < frame.len()
             && virtio.segment_octets > 0;
         sound.then(|| Self {
@@ -199,7 +174,7 @@ impl Cut {
         if self.ipv4 {
             self.ipv4_header(head, length, index)?;
         } else {
-            let octets = u16::try_from(length - self.network - 40).ok()?;
+            let octets = u16::try_from(length - self.network - IPV6_OCTETS).ok()?;
             put(head, self.network + 4, octets)?;
         }
         if self.tcp {
@@ -211,7 +186,7 @@ impl Cut {
                 u16::try_from(length - self.transport).ok()?,
             )?;
         }
-        let field = self.transport + if self.tcp { TCP_CHECKSUM } else { 6 };
+        let field = self.transport + if self.tcp { TCP_CHECKSUM } else { UDP_CHECKSUM };
         // The field holds the sum of the pseudo header with the length of the whole super-frame: that
         // length goes out and the segment's comes in (RFC 1624).
         let before = self.octets - self.transport;
@@ -259,26 +234,6 @@ impl Cut {
         }
         Some(())
     }
-}
-
-/// Where the IP header begins: behind the addresses, the VLAN tags and the EtherType.
-pub(crate) fn network_header(frame: &[u8]) -> Option<usize> {
-    let mut at = 12;
-    while matches!(get(frame, at)?, 0x8100 | 0x88a8) {
-        at += 4;
-    }
-    Some(at + 2)
-}
-
-pub(crate) fn get(octets: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(octets.get(at..at + 2)?.try_into().ok()?))
-}
-
-pub(crate) fn put(octets: &mut [u8], at: usize, value: u16) -> Option<()> {
-    octets
-        .get_mut(at..at + 2)?
-        .copy_from_slice(&value.to_be_bytes());
-    Some(())
 }
 
 #[cfg(test)]
