@@ -26,7 +26,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use qloak_port::{Batch, Port, PortConfig, Sizes, TapConfig, open, wait};
+use qloak_port::{Batch, InterfaceConfig, Port, PortConfig, Sizes, TapConfig, open, wait};
 
 /// Frames of a batch, as in a node.
 const BATCH_FRAMES: usize = 64;
@@ -188,11 +188,14 @@ fn round(hosts: &[Namespace; 2], mtu: usize, offload: bool, ms: u64) -> Result<R
     };
     let mut ports = Vec::new();
     for (number, host) in hosts.iter().enumerate() {
-        let config = TapConfig {
+        let interface = InterfaceConfig {
             namespace: Some(host.name.clone()),
             mtu: Some(mtu),
+            ..InterfaceConfig::new("tap0")
+        };
+        let config = TapConfig {
             offload,
-            ..TapConfig::new("tap0")
+            ..TapConfig::new(interface)
         };
         let port = open(&PortConfig::Tap(config), &sizes).map_err(|error| error.to_string())?;
         ip(&format!(

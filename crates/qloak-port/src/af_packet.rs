@@ -67,16 +67,7 @@ struct Receiver {
 impl AfPacketPort {
     /// Opens a packet socket on an interface.
     pub(crate) fn open(config: &AfPacketConfig, sizes: &Sizes) -> Result<Self, PortError> {
-        if !limits::RING_OCTETS_RANGE.contains(&config.ring_octets) {
-            return Err(PortError::Setting {
-                setting: "the receive ring",
-                given: format!("{} octets", config.ring_octets),
-                allowed: "65536 to 1073741824".into(),
-            });
-        }
-        let line = interface::within(&config.interface, config.namespace.as_deref(), || {
-            make(config, sizes)
-        })?;
+        let line = interface::within(&config.interface, || make(config, sizes))?;
         Ok(Self {
             line: Arc::new(line),
             reason: None,
@@ -94,17 +85,11 @@ impl AfPacketPort {
 
 /// Everything that is made in the namespace of the calling thread.
 fn make(config: &AfPacketConfig, sizes: &Sizes) -> Result<Line, PortError> {
-    let name = &config.interface;
+    let name = &config.interface.name;
     let fail = |what| move |error| refused(name, what, error);
     let open = || PacketSocket::new().map_err(fail("open a packet socket"));
     let (receive, transmit) = (open()?, open()?);
-    let Ready { index, mac, mtu } = interface::ready(
-        receive.as_fd(),
-        name,
-        config.namespace.as_deref(),
-        config.mtu,
-        config.up,
-    )?;
+    let Ready { index, mac, mtu } = interface::ready(receive.as_fd(), &config.interface)?;
     let ring = (|| {
         receive.version_2()?;
         receive.virtio_header()?;

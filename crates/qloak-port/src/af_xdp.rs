@@ -105,12 +105,7 @@ enum Put {
 pub(crate) fn open(config: &AfXdpConfig, sizes: &Sizes) -> Result<Box<dyn Port>, PortError> {
     match AfXdpPort::open(config, sizes) {
         Err(PortError::Xdp { reason, .. }) if config.fallback => {
-            let instead = AfPacketConfig {
-                namespace: config.namespace.clone(),
-                mtu: config.mtu,
-                up: config.up,
-                ..AfPacketConfig::new(config.interface.as_str())
-            };
+            let instead = AfPacketConfig::new(config.interface.clone());
             let port = AfPacketPort::open(&instead, sizes)?;
             Ok(Box::new(port.because(&format!("AF_XDP refused: {reason}"))))
         }
@@ -121,10 +116,7 @@ pub(crate) fn open(config: &AfXdpConfig, sizes: &Sizes) -> Result<Box<dyn Port>,
 impl AfXdpPort {
     /// Opens a socket in the first mode that works.
     fn open(config: &AfXdpConfig, sizes: &Sizes) -> Result<Self, PortError> {
-        make::check(config)?;
-        let line = interface::within(&config.interface, config.namespace.as_deref(), || {
-            make::line(config, sizes)
-        })?;
+        let line = interface::within(&config.interface, || make::line(config, sizes))?;
         Ok(Self {
             line: Arc::new(line),
         })

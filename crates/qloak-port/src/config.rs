@@ -2,6 +2,10 @@
 
 use std::path::PathBuf;
 
+mod check;
+
+pub(crate) use check::bounded;
+
 use crate::{ImpairedConfig, limits};
 
 /// Which kind of port, and its particulars.
@@ -77,30 +81,52 @@ pub struct PcapConfig {
     pub repeat: u64,
 }
 
-/// A TAP interface.
+/// An interface of the kernel, and what is done to it when a port is opened there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TapConfig {
-    /// Its name, 1 to 15 octets; made when it does not exist, and gone again with the port.
-    pub interface: String,
+pub struct InterfaceConfig {
+    /// Its name, 1 to 15 octets.
+    pub name: String,
     /// Network namespace (a name under /run/netns) in which it is; ours when none.
     pub namespace: Option<String>,
     /// MTU to set, octets; left as it is when none.
     pub mtu: Option<usize>,
-    /// Whether to bring it up.
+    /// Whether to bring it up; one that is down is refused otherwise.
     pub up: bool,
+}
+
+impl InterfaceConfig {
+    /// An interface in our namespace that is brought up with the MTU it has.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            namespace: None,
+            mtu: None,
+            up: true,
+        }
+    }
+}
+
+impl From<&str> for InterfaceConfig {
+    fn from(name: &str) -> Self {
+        Self::new(name)
+    }
+}
+
+/// A TAP interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TapConfig {
+    /// Made when it does not exist, and gone again with the port.
+    pub interface: InterfaceConfig,
     /// Whether the kernel hands over and takes super-frames of up to 64 KiB and begun checksums, as far as
     /// it knows how to; without, each frame crosses it by itself.
     pub offload: bool,
 }
 
 impl TapConfig {
-    /// An interface with super-frames that is brought up with the MTU it has.
-    pub fn new(interface: impl Into<String>) -> Self {
+    /// An interface with super-frames.
+    pub fn new(interface: impl Into<InterfaceConfig>) -> Self {
         Self {
             interface: interface.into(),
-            namespace: None,
-            mtu: None,
-            up: true,
             offload: true,
         }
     }
@@ -109,26 +135,17 @@ impl TapConfig {
 /// A packet socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AfPacketConfig {
-    /// Name of the interface, which must exist.
-    pub interface: String,
-    /// Network namespace (a name under /run/netns) in which it is; ours when none.
-    pub namespace: Option<String>,
-    /// MTU to set, octets; left as it is when none.
-    pub mtu: Option<usize>,
-    /// Whether to bring it up; an interface that is down is refused otherwise.
-    pub up: bool,
+    /// The interface, which must exist.
+    pub interface: InterfaceConfig,
     /// Octets of the receive ring.
     pub ring_octets: usize,
 }
 
 impl AfPacketConfig {
-    /// An interface that is brought up with the MTU it has, and a ring of the usual size.
-    pub fn new(interface: impl Into<String>) -> Self {
+    /// A ring of the usual size.
+    pub fn new(interface: impl Into<InterfaceConfig>) -> Self {
         Self {
             interface: interface.into(),
-            namespace: None,
-            mtu: None,
-            up: true,
             ring_octets: limits::RING_OCTETS,
         }
     }
@@ -172,14 +189,8 @@ pub struct BusyPoll {
 /// An AF_XDP socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AfXdpConfig {
-    /// Name of the interface, which must exist and have one receive queue.
-    pub interface: String,
-    /// Network namespace (a name under /run/netns) in which it is; ours when none.
-    pub namespace: Option<String>,
-    /// MTU to set, octets; left as it is when none.
-    pub mtu: Option<usize>,
-    /// Whether to bring it up; an interface that is down is refused otherwise.
-    pub up: bool,
+    /// The interface, which must exist and have one receive queue.
+    pub interface: InterfaceConfig,
     /// Modes to try, in this order; the first that works is taken.
     pub modes: Vec<XdpMode>,
     /// Places for frames each way, each of 4096 octets: a power of two, 128 to 32768.
@@ -191,14 +202,10 @@ pub struct AfXdpConfig {
 }
 
 impl AfXdpConfig {
-    /// An interface that is brought up with the MTU it has, the fastest mode that works, and AF_PACKET
-    /// where none does.
-    pub fn new(interface: impl Into<String>) -> Self {
+    /// The fastest mode that works, and AF_PACKET where none does.
+    pub fn new(interface: impl Into<InterfaceConfig>) -> Self {
         Self {
             interface: interface.into(),
-            namespace: None,
-            mtu: None,
-            up: true,
             modes: XdpMode::ALL.into(),
             frames: limits::XDP_FRAMES,
             busy_poll: None,

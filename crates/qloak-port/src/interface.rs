@@ -8,15 +8,12 @@ use std::{
 };
 
 use crate::{
-    PortError, limits,
+    InterfaceConfig, PortError,
     sys::{
         self,
         interface::{Interface, Name},
     },
 };
-
-/// Bounds of an MTU: the least that IPv4 asks for, and what fits the longest frame.
-const MTU_OCTETS: std::ops::RangeInclusive<usize> = 68..=limits::FRAME_OCTETS_MAX - 22;
 
 /// The hardware type of Ethernet (ARPHRD_ETHER).
 const ETHERNET: u16 = 1;
@@ -40,48 +37,38 @@ pub(crate) fn name(interface: &str) -> Result<Name, PortError> {
     })
 }
 
-/// Does `work` in the namespace, ours when none is named.
+/// Does `work` in the namespace of the interface.
 pub(crate) fn within<T: Send>(
-    interface: &str,
-    namespace: Option<&str>,
+    interface: &InterfaceConfig,
     work: impl FnOnce() -> Result<T, PortError> + Send,
 ) -> Result<T, PortError> {
-    let Some(namespace) = namespace else {
+    let Some(namespace) = &interface.namespace else {
         return work();
     };
-    if namespace.is_empty() || namespace.contains('/') || matches!(namespace, "." | "..") {
-        return Err(PortError::Setting {
-            setting: "the name of a network namespace",
-            given: format!("{namespace:?}"),
-            allowed: "a name that `ip netns` shows".into(),
-        });
-    }
     let file = Path::new("/run/netns").join(namespace);
     match sys::namespace::within(&file, work) {
         Ok(done) => done,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(PortError::NoNamespace {
-            namespace: namespace.to_owned(),
+            namespace: namespace.clone(),
         }),
-        Err(error) => Err(refused(interface, "enter its network namespace", error)),
+        Err(error) => Err(refused(
+            &interface.name,
+            "enter its network namespace",
+            error,
+        )),
     }
 }
 
 /// Finds an Ethernet interface that exists, switches its receive offloads off, and sets MTU and state as
 /// they are wanted. It is asked through `socket`.
-pub(crate) fn ready(
-    socket: BorrowedFd<'_>,
-    interface: &str,
-    namespace: Option<&str>,
-    mtu: Option<usize>,
-    up: bool,
-) -> Result<Ready, PortError> {
-    let kernel_name = name(interface)?;
-    let kernel = Interface::new(socket, kernel_name);
+pub(crate) fn ready(socket: BorrowedFd<'_>, config: &InterfaceConfig) -> Result<Ready, PortError> {
+    let interface = config.name.as_str();
+    let kernel = Interface::new(socket, name(interface)?);
     let fail = |what| move |error| refused(interface, what, error);
     let index = kernel.index().map_err(|error| match error.raw_os_error() {
         Some(libc::ENODEV) => PortError::NoInterface {
             interface: interface.to_owned(),
-            place: match namespace {
+            place: match &config.namespace {
                 Some(namespace) => format!(" in namespace {namespace}"),
                 None => String::new(),
             },
@@ -97,7 +84,7 @@ pub(crate) fn ready(
     }
     kernel.lro_off().map_err(offload(interface, "lro"))?;
     kernel.gro_off().map_err(offload(interface, "gro"))?;
-    bring_up(interface, kernel_name, mtu, up)?;
+    bring_up(config)?;
     let mtu = kernel.mtu().map_err(fail("read its MTU"))?;
     if !kernel.is_up().map_err(fail("see whether it is up"))? {
         return Err(PortError::Down {
@@ -137,35 +124,15 @@ pub(crate) fn check(
 }
 
 /// Sets MTU and state as they are wanted.
-pub(crate) fn bring_up(
-    interface: &str,
-    name: Name,
-    mtu: Option<usize>,
-    up: bool,
-) -> Result<(), PortError> {
-    let socket =
-        sys::interface::socket().map_err(|error| refused(interface, "open a socket", error))?;
-    let kernel = Interface::new(socket.as_fd(), name);
-    if let Some(mtu) = mtu {
-        if !MTU_OCTETS.contains(&mtu) {
-            return Err(PortError::Setting {
-                setting: "an MTU",
-                given: format!("{mtu} octets"),
-                allowed: format!("{} to {}", MTU_OCTETS.start(), MTU_OCTETS.end()),
-            });
-        }
-        kernel
-            .set_mtu(mtu)
-            .map_err(|error| refused(interface, "set its MTU", error))?;
+pub(crate) fn bring_up(config: &InterfaceConfig) -> Result<(), PortError> {
+    let fail = |what| move |error| refused(&config.name, what, error);
+    let socket = sys::interface::socket().map_err(fail("open a socket"))?;
+    let kernel = Interface::new(socket.as_fd(), name(&config.name)?);
+    if let Some(mtu) = config.mtu {
+        kernel.set_mtu(mtu).map_err(fail("set its MTU"))?;
     }
-    if up
-        && !kernel
-            .is_up()
-            .map_err(|error| refused(interface, "see whether it is up", error))?
-    {
-        kernel
-            .set_up()
-            .map_err(|error| refused(interface, "bring it up", error))?;
+    if config.up && !kernel.is_up().map_err(fail("see whether it is up"))? {
+        kernel.set_up().map_err(fail("bring it up"))?;
     }
     Ok(())
 }

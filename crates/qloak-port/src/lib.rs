@@ -43,8 +43,8 @@ mod wait;
 
 pub use batch::{Batch, Sizes};
 pub use config::{
-    AfPacketConfig, AfXdpConfig, BusyPoll, End, MemoryConfig, Pace, PcapConfig, PortConfig,
-    TapConfig, XdpMode,
+    AfPacketConfig, AfXdpConfig, BusyPoll, End, InterfaceConfig, MemoryConfig, Pace, PcapConfig,
+    PortConfig, TapConfig, XdpMode,
 };
 pub use counters::Counters;
 pub use error::PortError;

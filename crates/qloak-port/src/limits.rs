@@ -9,6 +9,9 @@ pub const FRAME_OCTETS_MIN: usize = 14;
 /// included, and a VLAN tag twice.
 pub const FRAME_OCTETS_MAX: usize = 16_022;
 
+/// Bounds of an MTU: the least that IPv4 asks for (RFC 791), and what fits the longest frame.
+pub const MTU_OCTETS: RangeInclusive<usize> = 68..=FRAME_OCTETS_MAX - 22;
+
 /// Name of an interface: IFNAMSIZ less its closing zero.
 pub const INTERFACE_OCTETS_MAX: usize = 15;
 

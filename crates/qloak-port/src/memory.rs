@@ -37,13 +37,6 @@ pub(crate) struct MemoryPort {
 impl MemoryPort {
     /// Opens one end; the wire is made if its other end has not made it yet.
     pub(crate) fn open(config: &MemoryConfig, sizes: &Sizes) -> Result<Self, PortError> {
-        if !limits::MEMORY_FRAMES_RANGE.contains(&config.frames) {
-            return Err(PortError::Setting {
-                setting: "the length of a memory wire",
-                given: format!("{} frames", config.frames),
-                allowed: "1 to 65536".into(),
-            });
-        }
         let mut wires = WIRES.lock().unwrap_or_else(PoisonError::into_inner);
         wires.retain(|wire| wire.strong_count() > 0);
         let known = wires
@@ -83,7 +76,7 @@ impl MemoryPort {
 /// Both ends of a wire that nothing else in the process can name.
 ///
 /// # Errors
-/// When the kernel gives no descriptor, or `frames` is out of bounds.
+/// When the kernel gives no descriptor. `frames` out of bounds is the nearest that is within.
 pub fn pair(name: &str, frames: usize, sizes: &Sizes) -> Result<[Box<dyn Port>; 2], PortError> {
     let frames = frames.clamp(
         *limits::MEMORY_FRAMES_RANGE.start(),

@@ -112,6 +112,7 @@ pub fn open(config: &PortConfig, sizes: &Sizes) -> Result<Box<dyn Port>, PortErr
             ),
         });
     }
+    config.check()?;
     Ok(match config {
         PortConfig::Memory(config) => Box::new(MemoryPort::open(config, sizes)?),
         PortConfig::Pcap(config) => Box::new(PcapPort::open(config, sizes)?),

@@ -55,9 +55,7 @@ struct Tap {
 impl TapPort {
     /// Makes the interface, or attaches to one that `ip tuntap` made.
     pub(crate) fn open(config: &TapConfig, sizes: &Sizes) -> Result<Self, PortError> {
-        let tap = interface::within(&config.interface, config.namespace.as_deref(), || {
-            make(config)
-        })?;
+        let tap = interface::within(&config.interface, || make(config))?;
         Ok(Self {
             tap: Arc::new(tap),
             octets_max: sizes.octets_max,
@@ -67,7 +65,7 @@ impl TapPort {
 
 /// Everything that is made in the namespace of the calling thread.
 fn make(config: &TapConfig) -> Result<Tap, PortError> {
-    let name = &config.interface;
+    let name = &config.interface.name;
     let kernel_name = interface::name(name)?;
     let fail = |what| move |error| refused(name, what, error);
     let device = sys::tun::device().map_err(fail("open /dev/net/tun"))?;
@@ -93,7 +91,7 @@ fn make(config: &TapConfig) -> Result<Tap, PortError> {
         }
     })()
     .map_err(fail("set its offloads"))?;
-    interface::bring_up(name, kernel_name, config.mtu, config.up)?;
+    interface::bring_up(&config.interface)?;
     let ask = || {
         let socket = sys::interface::socket()?;
         sys::interface::Interface::new(socket.as_fd(), kernel_name).hardware()

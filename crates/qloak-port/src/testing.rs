@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Batch, Port, Sizes, sys::namespace, wait};
+use crate::{Batch, Frame, Port, Sizes, sys::namespace, wait};
 
 /// Long enough that only a frame that never comes is missed, however loaded the machine is.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -85,6 +85,75 @@ pub(crate) fn receive(port: &mut dyn Port, wanted: usize, octets_max: usize) -> 
     got
 }
 
+/// Carries frames from each of two ports to the other, by way of a batch, until it is done.
+pub(crate) fn patch(ports: &mut [Box<dyn Port>; 2], batch: &mut Batch, done: &AtomicBool) {
+    while !done.load(Ordering::Relaxed) {
+        let mut moved = 0;
+        for (from, to) in [(0, 1), (1, 0)] {
+            batch.clear();
+            moved += ports[from].receive(batch).unwrap();
+            while !batch.is_empty() {
+                ports[to].transmit(batch).unwrap();
+            }
+        }
+        if moved == 0 {
+            let [a, b] = [&ports[0], &ports[1]].map(|port| port.descriptor().unwrap());
+            wait(&[a, b], Duration::from_millis(100)).unwrap();
+        }
+    }
+}
+
+/// Ports at the two ends of a veth pair, one of which goes down, comes back, and goes away.
+pub(crate) fn down_up_away(open: impl Fn(&str) -> Box<dyn Port>) {
+    ip("link add v0 type veth peer name v1");
+    let mut ports = ["v0", "v1"].map(open);
+    let mut batch = Batch::with_sizes(4, sizes(1514));
+    let put = |batch: &mut Batch, number| {
+        batch.clear();
+        assert!(batch.push(&frame(60, number)));
+    };
+    // Frames that the stack sent of its own accord come first, then the error.
+    let notice = |port: &mut dyn Port, batch: &mut Batch| {
+        for _ in 0..2 {
+            batch.clear();
+            port.receive(batch).unwrap();
+        }
+    };
+    ip("link set v0 down");
+    notice(&mut *ports[0], &mut batch);
+    put(&mut batch, 1);
+    assert_eq!(ports[0].transmit(&mut batch).unwrap(), 1);
+    assert_eq!(ports[0].counters().transmit_dropped, 1);
+    notice(&mut *ports[0], &mut batch);
+    // The error was taken: a wait lasts again.
+    assert!(!wait(&[ports[0].descriptor().unwrap()], Duration::from_millis(1)).unwrap());
+    ip("link set v0 up");
+    for (from, to, number) in [(1, 0, 2), (0, 1, 3)] {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            put(&mut batch, number);
+            ports[from].transmit(&mut batch).unwrap();
+            batch.clear();
+            ports[to].receive(&mut batch).unwrap();
+            let ours = |got: &Frame| got.octets() == frame(60, number);
+            if batch.frames().iter().any(ours) {
+                break;
+            }
+            assert!(Instant::now() < end, "nothing crosses to port {to}");
+        }
+    }
+    ip("link del v0");
+    put(&mut batch, 4);
+    let error = ports[0].transmit(&mut batch).unwrap_err();
+    assert!(error.to_string().contains("v0 is gone"), "{error}");
+    // Frames that came before are handed over first.
+    let end = Instant::now() + PATIENCE;
+    while ports[1].receive(&mut batch).is_ok() {
+        batch.clear();
+        assert!(Instant::now() < end, "no error");
+    }
+}
+
 /// Two hosts, each in a namespace, speak TCP and UDP; between them this program, which carries frames from
 /// one of the ports that `open` makes to the other. Their offloads are as the kernel sets them, but for
 /// what `ip` is told to set.
@@ -116,21 +185,7 @@ pub(crate) fn between_two_hosts(set: &str, open: impl FnOnce() -> [Box<dyn Port>
         }
         let mut ports = open();
         scope.spawn(move || {
-            let mut batch = Batch::with_sizes(64, sizes(1514));
-            while !done.load(Ordering::Relaxed) {
-                let mut moved = 0;
-                for (from, to) in [(0, 1), (1, 0)] {
-                    batch.clear();
-                    moved += ports[from].receive(&mut batch).unwrap();
-                    while !batch.is_empty() {
-                        ports[to].transmit(&mut batch).unwrap();
-                    }
-                }
-                if moved == 0 {
-                    let [a, b] = [&ports[0], &ports[1]].map(|port| port.descriptor().unwrap());
-                    wait(&[a, b], Duration::from_millis(100)).unwrap();
-                }
-            }
+            patch(&mut ports, &mut Batch::with_sizes(64, sizes(1514)), done);
             for port in &ports {
                 assert_eq!(port.counters().malformed, 0);
             }

@@ -34,7 +34,7 @@ pub(super) struct RawConfig {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawLine {
-    port: RawPort,
+    port: Spanned<RawPort>,
     address: Spanned<MacAddress>,
     peer_address: Spanned<MacAddress>,
     peer: Spanned<SaeId>,
@@ -52,7 +52,7 @@ fn line_frame_octets() -> Spanned<usize> {
 struct RawClient {
     number: Spanned<ClientPort>,
     weight: Option<Spanned<u8>>,
-    port: RawPort,
+    port: Spanned<RawPort>,
 }
 
 #[derive(Deserialize)]

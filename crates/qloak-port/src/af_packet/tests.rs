@@ -1,13 +1,12 @@
 //! Packet sockets on veth pairs, in namespaces of their own.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::*;
 
 use crate::{
     PortConfig, open,
     testing::{self, PATIENCE, frame, receive, sizes},
-    wait,
 };
 
 fn opened(interface: &str, octets_max: usize) -> Result<Box<dyn Port>, PortError> {
@@ -106,50 +105,7 @@ fn what_the_interface_cannot_take_is_counted() {
 #[test]
 fn a_line_that_goes_down_comes_back_and_one_that_goes_away_does_not() {
     testing::in_namespace("af_packet: down, up, away", |_| {
-        testing::ip("link add v0 type veth peer name v1");
-        let (mut a, mut b) = (opened("v0", 1514).unwrap(), opened("v1", 1514).unwrap());
-        let mut batch = Batch::with_sizes(4, sizes(1514));
-        testing::ip("link set v0 down");
-        assert!(batch.push(&frame(60, 1)));
-        assert_eq!(a.transmit(&mut batch).unwrap(), 1);
-        assert_eq!(a.counters().transmit_dropped, 1);
-        a.receive(&mut batch).unwrap();
-        batch.clear();
-        a.receive(&mut batch).unwrap();
-        // The error was taken: a wait lasts again.
-        batch.clear();
-        assert!(!wait(&[a.descriptor().unwrap()], Duration::from_millis(1)).unwrap());
-        testing::ip("link set v0 up");
-        let end = Instant::now() + PATIENCE;
-        let crossed = loop {
-            batch.clear();
-            assert!(batch.push(&frame(60, 2)));
-            b.transmit(&mut batch).unwrap();
-            batch.clear();
-            a.receive(&mut batch).unwrap();
-            if batch
-                .frames()
-                .iter()
-                .any(|got| got.octets() == frame(60, 2))
-            {
-                break true;
-            }
-            if Instant::now() > end {
-                break false;
-            }
-        };
-        assert!(crossed);
-        testing::ip("link del v0");
-        batch.clear();
-        assert!(batch.push(&frame(60, 3)));
-        let error = a.transmit(&mut batch).unwrap_err();
-        assert!(error.to_string().contains("v0 is gone"), "{error}");
-        // Frames that came before are handed over first.
-        let end = Instant::now() + PATIENCE;
-        while b.receive(&mut batch).is_ok() {
-            batch.clear();
-            assert!(Instant::now() < end, "no error");
-        }
+        testing::down_up_away(|interface| opened(interface, 1514).unwrap());
     });
 }
 
@@ -161,10 +117,8 @@ fn errors_say_what_to_do() {
         assert!(error("nope").contains("there is no interface nope"));
         assert!(error("lo").contains("lo does not carry Ethernet frames (hardware type 772)"));
         assert!(error("much-too-long-a-name").contains("1 to 15 octets"));
-        let config = AfPacketConfig {
-            up: false,
-            ..AfPacketConfig::new("v0")
-        };
+        let mut config = AfPacketConfig::new("v0");
+        config.interface.up = false;
         let refused = |config| {
             open(&PortConfig::AfPacket(config), &sizes(1514))
                 .err()
@@ -177,10 +131,8 @@ fn errors_say_what_to_do() {
             ..AfPacketConfig::new("v0")
         };
         assert!(refused(config).contains("the receive ring is 5 octets"));
-        let config = AfPacketConfig {
-            namespace: Some("../x".into()),
-            ..AfPacketConfig::new("v0")
-        };
+        let mut config = AfPacketConfig::new("v0");
+        config.interface.namespace = Some("../x".into());
         assert!(refused(config).contains("`ip netns`"));
     });
 }

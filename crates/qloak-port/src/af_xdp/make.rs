@@ -26,52 +26,12 @@ use crate::{
     },
 };
 
-/// The bounds of the settings.
-pub(super) fn check(config: &AfXdpConfig) -> Result<(), PortError> {
-    let refuse = |setting, given: String, allowed: &str| {
-        Err(PortError::Setting {
-            setting,
-            given,
-            allowed: allowed.into(),
-        })
-    };
-    if !limits::XDP_FRAMES_RANGE.contains(&config.frames) || !config.frames.is_power_of_two() {
-        let given = format!("{} frames", config.frames);
-        return refuse("an AF_XDP ring", given, "a power of two, 128 to 32768");
-    }
-    if config.modes.is_empty() {
-        return refuse(
-            "the list of XDP modes",
-            "empty".into(),
-            "zero-copy, native, skb",
-        );
-    }
-    let Some(poll) = config.busy_poll else {
-        return Ok(());
-    };
-    if !limits::BUSY_POLL_US_RANGE.contains(&poll.microseconds) {
-        let given = format!("{} us", poll.microseconds);
-        return refuse("the time of a busy poll", given, "1 to 10000 us");
-    }
-    if !limits::BUSY_POLL_FRAMES_RANGE.contains(&poll.frames) {
-        let given = format!("{} frames", poll.frames);
-        return refuse("the budget of a busy poll", given, "1 to 65535 frames");
-    }
-    Ok(())
-}
-
 /// Everything that is made in the namespace of the calling thread.
 pub(super) fn line(config: &AfXdpConfig, sizes: &Sizes) -> Result<Line, PortError> {
-    let name = &config.interface;
+    let name = &config.interface.name;
     let fail = |what| move |error| refused(name, what, error);
     let asked = PacketSocket::new().map_err(fail("open a packet socket"))?;
-    let Ready { index, mac, mtu } = interface::ready(
-        asked.as_fd(),
-        name,
-        config.namespace.as_deref(),
-        config.mtu,
-        config.up,
-    )?;
+    let Ready { index, mac, mtu } = interface::ready(asked.as_fd(), &config.interface)?;
     let kernel = Interface::new(asked.as_fd(), interface::name(name)?);
     kernel.vlan_tags_stay().map_err(|error| PortError::Xdp {
         interface: name.clone(),
@@ -257,7 +217,7 @@ impl Maker<'_> {
     }
 
     fn attach_words(&self, error: &io::Error) -> String {
-        let name = &self.config.interface;
+        let name = &self.config.interface.name;
         match error.raw_os_error() {
             Some(libc::EBUSY | libc::EEXIST) => format!(
                 "another XDP program is on {name} (`ip link show {name}` names it; `ip link set {name} xdp \
@@ -301,7 +261,7 @@ impl Maker<'_> {
 
     fn because(&self, reason: String) -> PortError {
         PortError::Xdp {
-            interface: self.config.interface.clone(),
+            interface: self.config.interface.name.clone(),
             reason,
         }
     }

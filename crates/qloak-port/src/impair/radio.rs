@@ -12,8 +12,8 @@
 //!                               >  t: given up, the wrong octets stay wrong
 //! ```
 
-use super::{chance::Chance, settings::bounded};
-use crate::{PortError, limits};
+use super::chance::Chance;
+use crate::{PortError, config::bounded, limits};
 
 /// QPSK over white Gaussian noise, with a systematic Reed-Solomon code over GF(256).
 ///

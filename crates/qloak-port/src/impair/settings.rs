@@ -1,9 +1,7 @@
 //! What an impaired port is asked to do, and the bounds of it. Plain data, checked once when the port is made.
 
-use std::ops::RangeInclusive;
-
 use super::Radio;
-use crate::{PortConfig, PortError, limits};
+use crate::{PortConfig, PortError, config::bounded, limits};
 
 /// A port and what happens to frames that pass it.
 #[derive(Debug, Clone, PartialEq)]
@@ -192,28 +190,6 @@ impl Faults {
 fn probability(what: &'static str, given: f64) -> Result<(), PortError> {
     // Not a number is in no range.
     bounded(what, given, &(0.0..=1.0), "")
-}
-
-/// Refuses what is out of its bounds; shared with the radio.
-pub(super) fn bounded<T: PartialOrd + std::fmt::Display>(
-    setting: &'static str,
-    given: T,
-    allowed: &RangeInclusive<T>,
-    unit: &str,
-) -> Result<(), PortError> {
-    if allowed.contains(&given) {
-        return Ok(());
-    }
-    let unit = if unit.is_empty() {
-        String::new()
-    } else {
-        format!(" {unit}")
-    };
-    Err(PortError::Setting {
-        setting,
-        given: format!("{given}{unit}"),
-        allowed: format!("{} to {}{unit}", allowed.start(), allowed.end()),
-    })
 }
 
 #[cfg(test)]

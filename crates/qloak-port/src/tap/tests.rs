@@ -7,7 +7,7 @@ use std::{
 
 use super::*;
 use crate::{
-    PortConfig,
+    InterfaceConfig, PortConfig,
     coalesce::tests::{Flow, PLAIN},
     open, testing, wait,
 };
@@ -21,10 +21,10 @@ const SIZES: Sizes = Sizes {
 };
 
 fn tap(name: &str) -> TapConfig {
-    TapConfig {
+    TapConfig::new(InterfaceConfig {
         mtu: Some(9000),
-        ..TapConfig::new(name)
-    }
+        ..name.into()
+    })
 }
 
 /// Does `test` in a new namespace, once for interfaces with super-frames and once for those without.
@@ -210,15 +210,11 @@ fn errors_say_what_to_do() {
                 "{name}"
             );
         }
-        let config = TapConfig {
-            mtu: Some(70_000),
-            ..tap("t1")
-        };
+        let mut config = tap("t1");
+        config.interface.mtu = Some(70_000);
         assert!(error(config).contains("70000 octets"));
-        let config = TapConfig {
-            namespace: Some("qloak-test-none".into()),
-            ..tap("t1")
-        };
+        let mut config = tap("t1");
+        config.interface.namespace = Some("qloak-test-none".into());
         assert!(error(config).contains("ip netns add qloak-test-none"));
         drop(held);
         let mut port = opened_again(tap("t0"));
@@ -245,10 +241,8 @@ fn an_interface_may_lie_in_another_namespace() {
         let namespace = format!("qloak-test-{}", std::process::id());
         testing::ip(&format!("netns add {namespace}"));
         let outcome = std::panic::catch_unwind(|| {
-            let config = TapConfig {
-                namespace: Some(namespace.clone()),
-                ..tap("t0")
-            };
+            let mut config = tap("t0");
+            config.interface.namespace = Some(namespace.clone());
             let mut port = opened(config).unwrap();
             testing::ip(&format!("-n {namespace} addr add 10.9.0.1/24 dev t0"));
             let mut batch = Batch::with_sizes(4, SIZES);

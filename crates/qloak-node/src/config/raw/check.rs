@@ -12,7 +12,7 @@ use qloak_port::{ImpairedConfig, Impairment, PortConfig};
 use qloak_secy::channel::check_limits;
 use toml::Spanned;
 
-use super::{RawChannel, RawConfig, RawKme, RawLine, RawPolicy, RawTls};
+use super::{RawChannel, RawConfig, RawKme, RawLine, RawPolicy, RawTls, port::RawPort};
 use crate::{
     config::{Channel, Config, ConfigError, Kme, Line, beside},
     key_handler::limits::FILL_KEYS_DEFAULT,
@@ -32,26 +32,20 @@ impl RawConfig {
         let hazmat = self.policy.allowed(text)?;
         let mut clients = BTreeMap::new();
         let mut weights = BTreeMap::new();
-        let mut places = BTreeSet::from([self.line.port.place()]);
+        let mut places = BTreeSet::from([self.line.port.get_ref().place()]);
         for client in self.client {
             let number = *client.number.get_ref();
-            if !places.insert(client.port.place()) {
+            let at = client.port.span();
+            if !places.insert(client.port.get_ref().place()) {
                 let what = format!(
                     "the port of client port {number} is in use by the line or another client port; each needs its own"
                 );
-                return Err(ConfigError::at(
-                    text,
-                    client.number.span(),
-                    "client.port",
-                    what,
-                ));
+                return Err(ConfigError::at(text, at, "client.port", what));
             }
             let weight = ranged(text, client.weight, 1, limits::WEIGHTS, "client.weight")?;
             weights.insert(number, weight);
-            if clients
-                .insert(number, client.port.config(directory))
-                .is_some()
-            {
+            let port = checked_port(text, client.port, directory, "client.port")?;
+            if clients.insert(number, port).is_some() {
                 let what = format!("client port {number} is named twice");
                 return Err(ConfigError::at(
                     text,
@@ -157,7 +151,7 @@ impl RawLine {
             limits::LINE_FRAME_OCTETS,
             "line.frame_octets_max",
         )?;
-        let mut port = self.port.config(directory);
+        let mut port = checked_port(text, self.port, directory, "line.port")?;
         if let Some(impairment) = self.impairment {
             let span = impairment.span();
             let impairment = Impairment::from(impairment.into_inner());
@@ -174,6 +168,19 @@ impl RawLine {
             frame_octets_max: octets,
         })
     }
+}
+
+fn checked_port(
+    text: &str,
+    port: Spanned<RawPort>,
+    directory: &Path,
+    key: &'static str,
+) -> Result<PortConfig, ConfigError> {
+    let span = port.span();
+    let port = port.into_inner().config(directory);
+    port.check()
+        .map_err(|error| ConfigError::at(text, span, key, error.to_string()))?;
+    Ok(port)
 }
 
 /// What earlier channels took already.

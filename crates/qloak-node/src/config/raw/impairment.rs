@@ -1,5 +1,5 @@
 //! The table `line.impairment` as it is written: how a line that is too good is worsened. Bounds are checked
-//! by the port when it is opened.
+//! by the port.
 
 use qloak_port::{Delay, Faults, GilbertElliott, Impairment, Loss, Radio, Reorder};
 use serde::Deserialize;

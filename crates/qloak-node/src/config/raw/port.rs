@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use qloak_port::{
-    AfPacketConfig, AfXdpConfig, BusyPoll, End, MemoryConfig, Pace, PcapConfig, PortConfig,
-    TapConfig, XdpMode, limits::MEMORY_FRAMES_RANGE,
+    AfPacketConfig, AfXdpConfig, BusyPoll, End, InterfaceConfig, MemoryConfig, Pace, PcapConfig,
+    PortConfig, TapConfig, XdpMode,
 };
 use serde::Deserialize;
 
@@ -17,7 +17,7 @@ pub(super) enum RawPort {
     Memory {
         wire: String,
         end: MemoryEnd,
-        frames: Option<WireFrames>,
+        frames: Option<usize>,
     },
     Pcap {
         read: Option<PathBuf>,
@@ -55,28 +55,6 @@ pub(super) enum RawPort {
         up: bool,
         ring_octets: Option<usize>,
     },
-}
-
-/// Frames that a wire in memory holds each way. Checked here, since a port's table does not tell its
-/// values' places.
-#[derive(Deserialize, Clone, Copy)]
-#[serde(try_from = "usize")]
-pub(super) struct WireFrames(usize);
-
-impl TryFrom<usize> for WireFrames {
-    type Error = String;
-
-    fn try_from(frames: usize) -> Result<Self, String> {
-        let allowed = MEMORY_FRAMES_RANGE;
-        if allowed.contains(&frames) {
-            return Ok(Self(frames));
-        }
-        Err(format!(
-            "frames: {frames} is given, {} to {} is allowed",
-            allowed.start(),
-            allowed.end()
-        ))
-    }
 }
 
 /// `"captured"`, or frames per second.
@@ -176,7 +154,7 @@ impl RawPort {
                 };
                 let mut config = MemoryConfig::new(wire, end);
                 if let Some(frames) = frames {
-                    config.frames = frames.0;
+                    config.frames = frames;
                 }
                 PortConfig::Memory(config)
             }
@@ -205,11 +183,13 @@ impl RawPort {
                 up,
                 offload,
             } => PortConfig::Tap(TapConfig {
-                namespace,
-                mtu,
-                up,
+                interface: InterfaceConfig {
+                    name: interface,
+                    namespace,
+                    mtu,
+                    up,
+                },
                 offload,
-                ..TapConfig::new(interface)
             }),
             Self::AfPacket {
                 interface,
@@ -218,12 +198,12 @@ impl RawPort {
                 up,
                 ring_octets,
             } => {
-                let mut config = AfPacketConfig {
+                let mut config = AfPacketConfig::new(InterfaceConfig {
+                    name: interface,
                     namespace,
                     mtu,
                     up,
-                    ..AfPacketConfig::new(interface)
-                };
+                });
                 if let Some(octets) = ring_octets {
                     config.ring_octets = octets;
                 }
@@ -239,14 +219,14 @@ impl RawPort {
                 busy_poll,
                 fallback,
             } => {
-                let mut config = AfXdpConfig {
+                let mut config = AfXdpConfig::new(InterfaceConfig {
+                    name: interface,
                     namespace,
                     mtu,
                     up,
-                    fallback,
-                    busy_poll: busy_poll.map(BusyPoll::from),
-                    ..AfXdpConfig::new(interface)
-                };
+                });
+                config.fallback = fallback;
+                config.busy_poll = busy_poll.map(BusyPoll::from);
                 if let Some(modes) = modes {
                     config.modes = modes.into_iter().map(XdpMode::from).collect();
                 }

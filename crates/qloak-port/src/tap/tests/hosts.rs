@@ -17,7 +17,7 @@ use std::{
 };
 
 use super::{SIZES, opened, opened_again, tap};
-use crate::{Batch, Port, TapConfig, sys, testing, wait};
+use crate::{Batch, Port, TapConfig, sys, testing};
 
 /// Long enough that only what never comes is missed, however loaded the machine is.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -95,25 +95,6 @@ impl Host {
     }
 }
 
-/// Carries frames from each of two ports to the other, a batch of `frames` at a time, until it is done.
-fn patch(ports: &mut [Box<dyn Port>; 2], frames: usize, done: &AtomicBool) {
-    let mut batch = Batch::with_sizes(frames, SIZES);
-    while !done.load(Ordering::Relaxed) {
-        let mut moved = 0;
-        for (from, to) in [(0, 1), (1, 0)] {
-            batch.clear();
-            moved += ports[from].receive(&mut batch).unwrap();
-            while !batch.is_empty() {
-                ports[to].transmit(&mut batch).unwrap();
-            }
-        }
-        if moved == 0 {
-            let [a, b] = [&ports[0], &ports[1]].map(|port| port.descriptor().unwrap());
-            wait(&[a, b], Duration::from_millis(100)).unwrap();
-        }
-    }
-}
-
 /// Makes the hosts with the ports that `make` makes and lets them talk. Says what came of the talk, and
 /// the ports.
 fn patched<T: Send>(
@@ -143,7 +124,7 @@ fn patched<T: Send>(
         let (second, second_port) = begin(1, to_first, from_first);
         let mut ports = [first_port.recv().unwrap(), second_port.recv().unwrap()];
         let patch = scope.spawn(move || {
-            patch(&mut ports, frames, done);
+            testing::patch(&mut ports, &mut Batch::with_sizes(frames, SIZES), done);
             ports
         });
         let outcomes = [first.join(), second.join()];
@@ -172,11 +153,9 @@ fn crossings() -> [u64; 2] {
 }
 
 fn standard(offload: bool) -> TapConfig {
-    TapConfig {
-        mtu: Some(1500),
-        offload,
-        ..tap("host")
-    }
+    let mut config = tap("host");
+    config.interface.mtu = Some(1500);
+    TapConfig { offload, ..config }
 }
 
 fn talk(host: &Host) -> [u64; 2] {

@@ -1,0 +1,238 @@
+//! The example of a configuration, changed in one place at a time.
+
+use super::*;
+
+const EXAMPLE: &str = include_str!("../../node.example.toml");
+
+/// The port of the example's line.
+const LINE_PORT: &str = r#"port = { kind = "af-packet", interface = "line-a" }"#;
+
+/// The line of the example's second client port.
+const NUMBER_2: &str = "number = 2\n# When";
+
+fn changed(from: &str, to: &str) -> Result<Config, ConfigError> {
+    assert!(EXAMPLE.contains(from), "the example has no {from:?}");
+    Config::parse(&EXAMPLE.replacen(from, to, 1), Path::new(""))
+}
+
+/// Each row: what stands in the example, what is put there, and words of the error, parted by `|`.
+fn refused(rows: &[(&str, &str, &str)]) {
+    for (from, to, words) in rows {
+        let error = changed(from, to).expect_err(to).to_string();
+        for word in words.split('|') {
+            assert!(error.contains(word), "{to}: {word:?} is not in {error:?}");
+        }
+    }
+}
+
+#[test]
+fn the_example_is_valid() {
+    let config = Config::parse(EXAMPLE, Path::new("/etc/qloak")).expect("valid");
+    assert_eq!(config.channels.len(), 2);
+    assert_eq!(config.tls.cert, Path::new("/etc/qloak/pki/node-a.pem"));
+    assert_eq!(config.key_ram_slots, 512);
+    assert_eq!(config.channels[0].wait_us, 20);
+    assert!(config.weights.values().all(|weight| *weight == 1));
+}
+
+#[test]
+fn an_error_names_line_key_and_what_is_allowed() {
+    let suite = r#"suite = "aes-256-gcm""#;
+    refused(&[
+        (
+            suite,
+            r#"suite = "aes-256-gmc""#,
+            "line 66|channel.suite|aes-256-gcm",
+        ),
+        (suite, r#"suite = "plain""#, "hazmat"),
+        (
+            "frame_octets_max = 9014",
+            "frame_octets_max = 90",
+            "line.frame_octets_max|256 to 16000",
+        ),
+        (
+            "packet_number_bits = 64",
+            "packet_number_bits = 48",
+            "32 or 64",
+        ),
+        (r#"peer = "node-b""#, r#"peeer = "node-b""#, "peeer"),
+        (
+            r#"peer = "node-b""#,
+            r#"peer = "node-a""#,
+            "line.peer|own name",
+        ),
+        (
+            r#"peer_address = "02:51:4c:00:00:0b""#,
+            r#"peer_address = "02:51:4c:00:00:0a""#,
+            "line.peer_address|same",
+        ),
+        (
+            r#"address = "02:51:4c:00:00:0a""#,
+            r#"address = "03:51:4c:00:00:0a""#,
+            "line.address|group",
+        ),
+        (
+            r#"listen = "127.0.0.1:7443""#,
+            r#"listen = "here""#,
+            "listen",
+        ),
+        (r#"url = "https://"#, r#"url = "http://"#, "https"),
+    ]);
+}
+
+#[test]
+fn client_ports_channels_and_their_shares_fit_together() {
+    refused(&[
+        ("clients = [2]", "clients = [1]", "client port 1|twice"),
+        (
+            "clients = [2]",
+            "clients = [2, 1]",
+            "transparent|one client port",
+        ),
+        ("clients = [2]", "clients = [7]", "client port 7"),
+        (
+            r#"interface = "c2""#,
+            r#"interface = "c1""#,
+            "client.port|client port 2|its own",
+        ),
+        (
+            NUMBER_2,
+            "number = 2\nweight = 0\n# When",
+            "client.weight|1 to 64",
+        ),
+        (
+            "clients = [1]",
+            "clients = [1]\nwait_us = 1001",
+            "channel.wait_us|0 to 1000",
+        ),
+        (
+            "clients = [2]",
+            "clients = [2]\nwait_us = 20",
+            "channel.wait_us|aggregated",
+        ),
+    ]);
+    let config = changed("clients = [1]", "clients = [1]\nwait_us = 0").expect("valid");
+    assert_eq!(config.channels[0].wait_us, 0);
+    let config = changed(NUMBER_2, "number = 2\nweight = 64\n# When").expect("valid");
+    assert!(config.weights.into_values().eq([1, 64]));
+}
+
+#[test]
+fn a_line_can_be_af_xdp_and_impaired() {
+    let line = r#"port = { kind = "af-xdp", interface = "line-a", modes = ["skb"], busy_poll = { microseconds = 20, frames = 64 } }
+impairment = { seed = 7, transmit = { loss = 0.5, delay_us = 3 }, receive = { loss = { to_bad = 0.1, to_good = 0.2 } } }"#;
+    let config = changed(LINE_PORT, line).expect("valid");
+    let PortConfig::Impaired(line) = config.line.port else {
+        panic!("another kind of port")
+    };
+    let PortConfig::AfXdp(xdp) = &line.port else {
+        panic!("another kind of port")
+    };
+    assert_eq!(xdp.modes, [qloak_port::XdpMode::Skb]);
+    assert!(xdp.fallback && xdp.busy_poll.is_some_and(|poll| poll.frames == 64));
+    let faults = &line.impairment.transmit;
+    assert_eq!(
+        faults.loss,
+        qloak_port::Loss::Independent { probability: 0.5 }
+    );
+    assert_eq!(faults.delay.fixed_ns, 3000);
+    assert!(matches!(
+        line.impairment.receive.loss,
+        qloak_port::Loss::Spells(spells) if spells.lost_in_bad == 1.0
+    ));
+    let impaired = |table: &str| format!("{LINE_PORT}\nimpairment = {{ {table} }}");
+    refused(&[
+        (LINE_PORT, &impaired("transmit = { los = 1 }"), "los"),
+        (
+            LINE_PORT,
+            &impaired("transmit = { loss = 2 }"),
+            "line.impairment|2|0 to 1",
+        ),
+    ]);
+}
+
+#[test]
+fn what_a_port_cannot_be_is_said_with_its_line() {
+    let rows = [
+        (r#""tap", interface = "much-too-long-a-name""#, "1 to 15"),
+        (r#""tap", interface = "t0", mtu = 60"#, "60 octets|68 to"),
+        (r#""tap", interface = "t0", namespace = "a/b""#, "ip netns"),
+        (
+            r#""af-packet", interface = "v0", ring_octets = 5"#,
+            "5 octets|65536 to 1073741824",
+        ),
+        (
+            r#""af-xdp", interface = "v0", frames = 1000"#,
+            "power of two",
+        ),
+        (r#""af-xdp", interface = "v0", modes = []"#, "zero-copy"),
+        (
+            r#""af-xdp", interface = "v0", modes = ["fast"]"#,
+            "zero-copy",
+        ),
+        (
+            r#""af-xdp", interface = "v0", busy_poll = { microseconds = 0, frames = 64 }"#,
+            "0 us|1 to 10000",
+        ),
+        (
+            r#""memory", wire = "w", end = "a", frames = 0"#,
+            "1 to 65536",
+        ),
+        (
+            r#""memory", wire = "w", end = "a", frames = 65537"#,
+            "1 to 65536",
+        ),
+        (r#""pcap""#, "`read`, `write`"),
+        (r#""pcap", read = "x", write = "x""#, "two files"),
+        (r#""pcap", read = "x", pace = 0.0"#, "0.001"),
+    ];
+    for (table, words) in rows {
+        let port = format!("port = {{ kind = {table} }}");
+        let words = format!("line 17|port`|{words}");
+        refused(&[(LINE_PORT, &port, &words)]);
+    }
+    let client = "port = { kind = \"tap\", interface = \"c1\"";
+    refused(&[(
+        client,
+        &client.replace("c1", "c%d"),
+        "client.port|the name of an interface",
+    )]);
+}
+
+#[test]
+fn a_memory_wire_says_how_many_frames_it_holds() {
+    for (frames, held) in [
+        ("", 4096),
+        (", frames = 1", 1),
+        (", frames = 65536", 65_536),
+    ] {
+        let port = format!(r#"port = {{ kind = "memory", wire = "line", end = "a"{frames} }}"#);
+        let config = changed(LINE_PORT, &port).expect("valid");
+        let PortConfig::Memory(wire) = config.line.port else {
+            panic!("another kind of port")
+        };
+        assert_eq!(wire.frames, held);
+    }
+}
+
+#[test]
+fn what_is_hazmat_and_what_is_not_is_told_apart() {
+    refused(&[
+        ("hazmat = []", r#"hazmat = ["xorr"]"#, "xorr|plain"),
+        (
+            "hazmat = []",
+            r#"hazmat = ["aes-256-gcm"]"#,
+            "authenticates",
+        ),
+    ]);
+    let error = changed("hazmat = []", r#"hazmat = ["xorr"]"#).expect_err("no such suite");
+    assert!(!error.to_string().contains("gcm"), "{error}");
+}
+
+#[test]
+fn a_file_that_is_no_configuration_is_refused() {
+    assert!(Config::parse("\u{1}\u{2}", Path::new("")).is_err());
+    assert!(Config::parse("", Path::new("")).is_err());
+    let missing = Config::read(Path::new("no/such/node.toml")).expect_err("missing");
+    assert!(missing.to_string().contains("no/such/node.toml"));
+}
