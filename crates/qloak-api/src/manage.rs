@@ -166,6 +166,10 @@ pub struct OutboundCounters {
     pub no_sa: u64,
     /// OutPktsTooLong: frames that would not fit the line.
     pub too_long: u64,
+    /// Of the line frames sealed, those of a channel of constant rate that carry nothing.
+    pub fill_frames: u64,
+    /// Line frames that a channel of constant rate left out, since the node came too late for them.
+    pub late_frames: u64,
 }
 
 /// Counters of a receiving SC (IEEE 802.1AE-2018, 10.7.9).

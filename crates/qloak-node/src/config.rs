@@ -82,6 +82,9 @@ pub struct Channel {
     pub limits: Limits,
     /// How long a line frame may wait for more client frames, in microseconds; for aggregated channels.
     pub wait_us: u16,
+    /// Bits per second on the wire that an aggregated channel makes up, with line frames of one size, whatever
+    /// it carries; none when they leave as client frames come.
+    pub constant_rate_bps: Option<u64>,
 }
 
 /// The key management entity.

@@ -52,6 +52,10 @@ pub const KEY_RAM_FILL: std::ops::RangeInclusive<u32> = 1..=32_768;
 /// Weights of client ports: beyond 64 a port of weight 1 would wait for whole megabytes of another's.
 pub const WEIGHTS: std::ops::RangeInclusive<u8> = 1..=64;
 
+/// Bits per second of a channel of constant rate: from a frame of 9000 octets each 72 ms to the fastest line
+/// that there is a card for.
+pub const CONSTANT_RATE_BPS: std::ops::RangeInclusive<u64> = 1_000_000..=400_000_000_000;
+
 /// Microseconds that a line frame may wait for more client frames: as far as `qloak_secy` allows.
 pub const WAIT_US: std::ops::RangeInclusive<u16> = 0..=1000;
 

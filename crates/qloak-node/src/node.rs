@@ -43,7 +43,8 @@ use crate::{
         Patience,
         fair::Share,
         inbound::{Exit, InboundThread},
-        outbound::{Entrance, OutboundThread, Trunk},
+        outbound::{Entrance, OutboundThread},
+        trunk::Trunk,
     },
     state::Picture,
 };
@@ -363,12 +364,13 @@ fn outbound(
         let Some(reference) = secy.channel(channel.number) else {
             continue;
         };
-        if channel.carriage == Carriage::Aggregated {
+        let trunk = (channel.carriage == Carriage::Aggregated).then_some(trunks.len());
+        if trunk.is_some() {
             secy.set_wait(channel.number, u64::from(channel.wait_us) * 1000);
-            trunks.push(Trunk {
-                channel: reference,
-                batch: Batch::with_sizes(limits::BATCH_FRAMES, sizes),
-                open: Batch::with_sizes(1, sizes),
+            secy.set_one_size(channel.number, channel.constant_rate_bps.is_some());
+            trunks.push(match channel.constant_rate_bps {
+                Some(bps) => Trunk::paced(reference, sizes, bps, config.line.frame_octets_max),
+                None => Trunk::new(reference, sizes),
             });
         }
         for (number, port) in ports
@@ -379,6 +381,7 @@ fn outbound(
             entrances.push(Entrance {
                 number: *number,
                 channel: reference,
+                trunk,
                 port: port.twin()?,
                 batch: Batch::with_sizes(limits::BATCH_FRAMES, sizes),
                 share: Share::new(config.weights.get(number).copied().unwrap_or(1)),

@@ -15,6 +15,8 @@ pub(crate) mod fair;
 pub(crate) mod inbound;
 pub(crate) mod news;
 pub(crate) mod outbound;
+mod pace;
+pub(crate) mod trunk;
 
 use qloak_port::{Batch, Frame, Port, PortError};
 use qloak_secy::Room;

@@ -13,7 +13,8 @@
 //!                  +-------+-------+-------+-------+-------+-------+-------+-------+-- - -
 //!   F (0x80) first piece, L (0x40) last piece; both set: the frame is whole and there is no sequence.
 //!   client 1 to 64; length in octets of what follows the header, 1 or more; the other bits are zero.
-//!   Behind the last record zeros may fill the line frame to its end; the mux itself adds none.
+//!   Behind the last record zeros may fill the line frame to its end: all line frames of a channel of one
+//!   size have them, those of others none.
 //! ```
 //!
 //! A frame that does not fit the rest of a line frame is split: the first piece fills the rest, the
@@ -27,7 +28,7 @@
 
 use qloak_api::ClientPort;
 
-use crate::{ChannelRef, Outbound, Room, limits};
+use crate::{ChannelRef, LineConfig, Outbound, Room, frame::ETHERTYPE_MUX, limits};
 
 /// Flag of the first piece.
 pub(crate) const FIRST: u8 = 0x80;
@@ -81,6 +82,8 @@ pub(crate) struct MuxState {
     sequence: u32,
     /// How long a line frame may wait for more records.
     pub(crate) wait_ns: u64,
+    /// Whether every line frame is filled to the same size.
+    pub(crate) one_size: bool,
 }
 
 /// A line frame that takes more records.
@@ -105,6 +108,22 @@ impl MuxState {
     }
 }
 
+impl LineConfig {
+    /// Octets of the longest muxed line frame before it is protected.
+    pub(crate) fn mux_octets(&self) -> usize {
+        self.frame_octets_max - limits::HEADROOM - limits::TAILROOM
+    }
+
+    /// What a muxed line frame begins with.
+    pub(crate) fn mux_header(&self) -> [u8; LINE_HEADER] {
+        let mut header = [0; LINE_HEADER];
+        header[..6].copy_from_slice(&self.peer_address.0);
+        header[6..12].copy_from_slice(&self.address.0);
+        header[12..].copy_from_slice(&ETHERTYPE_MUX.to_be_bytes());
+        header
+    }
+}
+
 impl Outbound {
     /// Writes a client frame into the line frames of its channel: muxed if the channel is aggregated,
     /// else as a line frame of its own. (The frames of a transparent channel can also be protected
@@ -117,12 +136,8 @@ impl Outbound {
         line: &mut L,
         now_ns: u64,
     ) -> Muxed {
-        let capacity = self.line.frame_octets_max - limits::HEADROOM - limits::TAILROOM;
-        let mut header = [0; LINE_HEADER];
-        header[..6].copy_from_slice(&self.line.peer_address.0);
-        header[6..12].copy_from_slice(&self.line.address.0);
-        header[12..].copy_from_slice(&crate::frame::ETHERTYPE_MUX.to_be_bytes());
-
+        let capacity = self.line.mux_octets();
+        let header = self.line.mux_header();
         let Some(state) = self.channels.get_mut(usize::from(channel.index)) else {
             return Muxed::NoSa;
         };
@@ -250,16 +265,13 @@ impl<L: LineFrames + ?Sized> Writer<'_, L> {
     /// Begins a line frame; false when its room cannot hold a full one.
     fn begin(&mut self) -> bool {
         self.state.open = None;
-        let needed = LINE_HEADER + self.records + limits::TAILROOM;
-        let Some(mut room) = self.line.begin() else {
-            return false;
-        };
-        let start = room.range.start;
-        room.range.end = start;
-        if start < limits::HEADROOM || room.storage.len().saturating_sub(start) < needed {
-            return false;
+        let octets = LINE_HEADER + self.records;
+        if self.state.one_size
+            && let Some(mut full) = self.line.last()
+        {
+            fill_up(&mut full, octets);
         }
-        append(&mut room, &[&self.header])
+        begin(self.line, &self.header, octets)
     }
 
     fn whole(&mut self, frame: &[u8]) -> Muxed {
@@ -297,6 +309,29 @@ impl<L: LineFrames + ?Sized> Writer<'_, L> {
             since_ns: since_ns.filter(|_| !is_full),
         });
         written
+    }
+}
+
+/// Begins a line frame of the line batch; false when its room cannot hold one of `octets`.
+pub(crate) fn begin<L: LineFrames + ?Sized>(line: &mut L, header: &[u8], octets: usize) -> bool {
+    let Some(mut room) = line.begin() else {
+        return false;
+    };
+    let start = room.range.start;
+    room.range.end = start;
+    let needed = octets + limits::TAILROOM;
+    if start < limits::HEADROOM || room.storage.len().saturating_sub(start) < needed {
+        return false;
+    }
+    append(&mut room, &[header])
+}
+
+/// Puts zeros behind a room's frame until it has so many octets.
+pub(crate) fn fill_up(room: &mut Room<'_>, octets: usize) {
+    let end = room.range.start + octets;
+    if let Some(rest) = room.storage.get_mut(room.range.end..end) {
+        rest.fill(0);
+        room.range.end = end;
     }
 }
 

@@ -9,11 +9,20 @@
 //! ```
 //!
 //! A line frame that begins with a piece of a frame never waits: all pieces of a frame leave in one
-//! batch, under one SA. (Line frames of one size at one rate, which hide sizes and times, decide here too.)
+//! batch, under one SA.
+//!
+//! A channel of one size ([`Outbound::set_one_size`]) hides how much it carries: all its line frames are as
+//! long as the line allows, and [`Outbound::fill`] makes those that carry nothing. It sends them at one rate,
+//! which is its caller's part:
+//!
+//! ```text
+//!   records            [ full ] [ full ] [ zeros ] [ zeros ] [ rec. 0 ] [ zeros ]
+//!   seen on the line   [      ] [      ] [       ] [       ] [        ] [       ]
+//! ```
 
 use qloak_api::ChannelNumber;
 
-use crate::{ChannelRef, Outbound, limits};
+use crate::{ChannelRef, LineFrames, Outbound, limits, mux};
 
 impl Outbound {
     /// How many of the `begun` line frames of a channel are to be protected and transmitted now, from
@@ -42,6 +51,45 @@ impl Outbound {
             .get(usize::from(channel.index))?
             .mux
             .leaves_at()
+    }
+
+    /// Makes every line frame of an aggregated channel as long as the line allows, or stops to. False when
+    /// there is no such channel.
+    pub fn set_one_size(&mut self, number: ChannelNumber, one_size: bool) -> bool {
+        let state = self.state_mut(number);
+        state.map(|state| state.mux.one_size = one_size).is_some()
+    }
+
+    /// Closes the line frame that takes records and fills it to full length, and begins `empty` line frames
+    /// more that carry none. Fewer, when the line batch has no more, and none while no SA is allowed to encode.
+    pub fn fill<L: LineFrames + ?Sized>(
+        &mut self,
+        channel: ChannelRef,
+        line: &mut L,
+        empty: usize,
+        now_ns: u64,
+    ) {
+        let octets = self.line.mux_octets();
+        let header = self.line.mux_header();
+        let Some(state) = self.channels.get_mut(usize::from(channel.index)) else {
+            return;
+        };
+        state.mux.close();
+        if let Some(mut last) = line.last() {
+            mux::fill_up(&mut last, octets);
+        }
+        if !state.may_encode(now_ns) {
+            return;
+        }
+        for _ in 0..empty.min(line.free()) {
+            if !mux::begin(line, &header, octets) {
+                return;
+            }
+            if let Some(mut last) = line.last() {
+                mux::fill_up(&mut last, octets);
+            }
+            state.counters.fill_frames += 1;
+        }
     }
 
     /// How long a line frame of an aggregated channel may wait for more records, in nanoseconds; 0, the

@@ -67,6 +67,7 @@ struct RawChannel {
     replay_window: Option<Spanned<u64>>,
     limits: Option<Spanned<Limits>>,
     wait_us: Option<Spanned<u16>>,
+    constant_rate_bps: Option<Spanned<u64>>,
 }
 
 #[derive(Deserialize)]

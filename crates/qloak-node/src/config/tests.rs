@@ -42,7 +42,7 @@ fn an_error_names_line_key_and_what_is_allowed() {
         (
             suite,
             r#"suite = "aes-256-gmc""#,
-            "line 66|channel.suite|aes-256-gcm",
+            "line 69|channel.suite|aes-256-gcm",
         ),
         (suite, r#"suite = "plain""#, "hazmat"),
         (
@@ -109,6 +109,21 @@ fn client_ports_channels_and_their_shares_fit_together() {
             "clients = [2]",
             "clients = [2]\nwait_us = 20",
             "channel.wait_us|aggregated",
+        ),
+        (
+            "clients = [1]",
+            "clients = [1]\nconstant_rate_bps = 1000000\nwait_us = 20",
+            "channel.wait_us|constant rate",
+        ),
+        (
+            "clients = [1]",
+            "clients = [1]\nconstant_rate_bps = 999999",
+            "channel.constant_rate_bps|1000000 to 400000000000",
+        ),
+        (
+            "clients = [2]",
+            "clients = [2]\nconstant_rate_bps = 1000000",
+            "channel.constant_rate_bps|aggregated",
         ),
     ]);
     let config = changed("clients = [1]", "clients = [1]\nwait_us = 0").expect("valid");

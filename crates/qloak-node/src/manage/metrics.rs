@@ -200,6 +200,8 @@ fn verdicts(channel: &ChannelState) -> Vec<Row> {
         ("protected", outbound.protected_frames),
         ("not_protected_no_sa", outbound.no_sa),
         ("too_long", outbound.too_long),
+        ("fill", outbound.fill_frames),
+        ("left_out", outbound.late_frames),
         ("ok", inbound.ok),
         ("late", inbound.late),
         ("replayed", inbound.replayed),

@@ -8,9 +8,9 @@ use std::{
     },
 };
 
-use qloak_api::{Carriage, ChannelNumber, ClientPort};
+use qloak_api::{ChannelNumber, ClientPort, manage::OutboundCounters};
 use qloak_port::{Batch, Port, PortError, Waker};
-use qloak_secy::{ChannelRef, LineFrames, Muxed, Outbound, Room, Sa};
+use qloak_secy::{ChannelRef, Muxed, Outbound, Sa};
 use rtrb::{Consumer, Producer};
 
 use super::{
@@ -19,11 +19,9 @@ use super::{
     hand_out,
     news::{OutboundChange, OutboundNews, port_counters},
     room,
+    trunk::{ALL, Trunk},
 };
 use crate::clock::Clock;
-
-/// A time at which every line frame is due.
-const ALL: u64 = u64::MAX;
 
 /// An open line frame that is due within this is not slept for: the kernel may be 50 us late.
 const AWAKE_NS: u64 = 60_000;
@@ -49,19 +47,13 @@ pub(crate) struct OutboundThread {
 pub(crate) struct Entrance {
     pub(crate) number: ClientPort,
     pub(crate) channel: ChannelRef,
+    /// Which of the trunks is its channel's; none when that is transparent.
+    pub(crate) trunk: Option<usize>,
     pub(crate) port: Box<dyn Port>,
     pub(crate) batch: Batch,
     pub(crate) share: Share,
     pub(crate) discarded_closed: u64,
     pub(crate) discarded_oversize: u64,
-}
-
-/// An aggregated channel and its line frames under construction.
-pub(crate) struct Trunk {
-    pub(crate) channel: ChannelRef,
-    pub(crate) batch: Batch,
-    /// One frame: the open line frame, while those before it leave.
-    pub(crate) open: Batch,
 }
 
 impl OutboundThread {
@@ -96,36 +88,45 @@ impl OutboundThread {
     fn round(&mut self) -> Result<bool, PortError> {
         let mut moved = false;
         for index in 0..self.clients.len() {
-            let entrance = &mut self.clients[index];
+            moved |= self.enter(index)?;
+            self.beat()?;
+        }
+        for index in 0..self.trunks.len() {
+            self.depart(index, self.clock.now_ns())?;
+        }
+        Ok(moved)
+    }
+
+    /// The same of one client port.
+    fn enter(&mut self, index: usize) -> Result<bool, PortError> {
+        let entrance = &mut self.clients[index];
+        let trunk = entrance.trunk;
+        if trunk.is_some_and(|trunk| !self.trunks[trunk].has_room()) {
+            return Ok(false);
+        }
+        // What found no room in the line frames of a constant rate is still in the batch.
+        if entrance.batch.is_empty() {
             if !entrance.share.turn() {
-                moved = true;
-                continue;
+                return Ok(true);
             }
             entrance.port.receive(&mut entrance.batch)?;
             if entrance.batch.is_empty() {
-                continue;
+                return Ok(false);
             }
-            moved = true;
             let octets = entrance.batch.frames().iter().map(qloak_port::Frame::len);
             entrance.share.pay(octets.sum());
-            if !self
-                .secy
-                .is_open(entrance.channel.number, self.clock.now_ns())
-            {
-                entrance.discarded_closed += entrance.batch.len() as u64;
-                entrance.batch.clear();
-                continue;
-            }
-            match entrance.channel.carriage {
-                Carriage::Transparent => self.carry(index)?,
-                Carriage::Aggregated => self.mux(index)?,
-            }
         }
         let now_ns = self.clock.now_ns();
-        for index in 0..self.trunks.len() {
-            self.depart(index, now_ns)?;
+        if !self.secy.is_open(entrance.channel.number, now_ns) {
+            entrance.discarded_closed += entrance.batch.len() as u64;
+            entrance.batch.clear();
+            return Ok(true);
         }
-        Ok(moved)
+        match trunk {
+            None => self.carry(index)?,
+            Some(trunk) => self.mux(index, trunk)?,
+        }
+        Ok(true)
     }
 
     /// Transparent: the client frames themselves become line frames, where they lie.
@@ -146,25 +147,18 @@ impl OutboundThread {
     }
 
     /// Aggregated: the client frames become records of the channel's line frames.
-    fn mux(&mut self, index: usize) -> Result<(), PortError> {
-        let Some(trunk) = self
-            .trunks
-            .iter()
-            .position(|trunk| trunk.channel == self.clients[index].channel)
-        else {
-            return Ok(());
-        };
+    fn mux(&mut self, index: usize, trunk: usize) -> Result<(), PortError> {
         let mut next = 0;
-        while next < self.clients[index].batch.len() {
+        while next < self.clients[index].batch.len() && self.trunks[trunk].has_room() {
             let now_ns = self.clock.now_ns();
             let entrance = &mut self.clients[index];
             let frame = entrance.batch.frames()[next].octets();
-            let line = &mut Lines(&mut self.trunks[trunk].batch);
+            let line = &mut self.trunks[trunk].lines();
             match self
                 .secy
                 .mux(entrance.channel, entrance.number, frame, line, now_ns)
             {
-                Muxed::LineFull if !self.trunks[trunk].batch.is_empty() => {
+                Muxed::LineFull if self.trunks[trunk].is_begun() => {
                     self.depart(trunk, ALL)?;
                     continue;
                 }
@@ -175,33 +169,27 @@ impl OutboundThread {
             }
             next += 1;
         }
-        self.clients[index].batch.clear();
+        self.clients[index].batch.drop_front(next);
+        Ok(())
+    }
+
+    /// Channels of constant rate are looked after more often than others: a busy client port must not move
+    /// the times at which their line frames leave.
+    fn beat(&mut self) -> Result<(), PortError> {
+        for index in 0..self.trunks.len() {
+            if self.trunks[index].is_paced() {
+                self.depart(index, self.clock.now_ns())?;
+            }
+        }
         Ok(())
     }
 
     /// The line frames of a channel that are due leave: shape, protect, transmit.
     fn depart(&mut self, index: usize, due_ns: u64) -> Result<(), PortError> {
-        let Trunk {
-            channel,
-            batch,
-            open,
-        } = &mut self.trunks[index];
-        let leaving = self.secy.shape(*channel, batch.len(), due_ns);
-        if leaving == 0 {
-            return Ok(());
-        }
-        if leaving < batch.len() && batch.give(leaving, open) {
-            batch.truncate(leaving);
-        }
-        let now_ns = self.clock.now_ns();
-        let frames = batch.frames_mut().iter_mut().map(room);
-        self.secy.protect(*channel, frames, now_ns);
-        batch.retain(|frame| !frame.is_empty());
+        let trunk = &mut self.trunks[index];
+        trunk.depart(&mut self.secy, due_ns, self.clock.now_ns());
         let patience = &mut self.line_patience;
-        self.line_dropped += hand_out(&mut *self.line, batch, patience)? as u64;
-        if open.give(0, batch) {
-            open.clear();
-        }
+        self.line_dropped += hand_out(&mut *self.line, &mut trunk.leaving, patience)? as u64;
         Ok(())
     }
 
@@ -215,13 +203,18 @@ impl OutboundThread {
                     None
                 }
                 OutboundChange::Encode { channel, an } => {
+                    self.settle(channel);
                     if !self.secy.encode(channel, an, self.clock.now_ns()) {
                         tracing::error!(%channel, %an, "no such SA to encode with");
                     }
                     None
                 }
-                OutboundChange::Retire { channel, an } => self.secy.retire(channel, an),
+                OutboundChange::Retire { channel, an } => {
+                    self.settle(channel);
+                    self.secy.retire(channel, an)
+                }
                 OutboundChange::Close { channel } => {
+                    self.settle(channel);
                     self.secy.close(channel);
                     None
                 }
@@ -237,6 +230,15 @@ impl OutboundThread {
         }
     }
 
+    /// What is begun is sealed under the SA that it was begun under.
+    fn settle(&mut self, channel: ChannelNumber) {
+        let now_ns = self.clock.now_ns();
+        let of_channel = |trunk: &&mut Trunk| trunk.channel.number == channel;
+        if let Some(trunk) = self.trunks.iter_mut().find(of_channel) {
+            trunk.settle(&mut self.secy, now_ns);
+        }
+    }
+
     fn tell_channels(&mut self) {
         let mut last: Option<ChannelNumber> = None;
         for entrance in &self.clients {
@@ -245,7 +247,13 @@ impl OutboundThread {
             if last.replace(channel) == Some(channel) {
                 continue;
             }
-            let counters = self.secy.counters(channel).unwrap_or_default();
+            let late_frames = entrance
+                .trunk
+                .map_or(0, |trunk| self.trunks[trunk].late_frames());
+            let counters = OutboundCounters {
+                late_frames,
+                ..self.secy.counters(channel).unwrap_or_default()
+            };
             // News that find no room are told again the next time.
             let _ = self.news.push(OutboundNews::Channel {
                 channel,
@@ -273,7 +281,7 @@ impl OutboundThread {
         let due_ns = self
             .trunks
             .iter()
-            .filter_map(|trunk| self.secy.leaves_at(trunk.channel))
+            .filter_map(|trunk| trunk.next_ns(&self.secy))
             .min()
             .map(|due_ns| due_ns.saturating_sub(now_ns));
         if due_ns.is_some_and(|due_ns| due_ns < AWAKE_NS) {
@@ -284,33 +292,23 @@ impl OutboundThread {
             std::time::Duration::from_nanos(due_ns - AWAKE_NS)
         });
         let mut descriptors: Vec<BorrowedFd<'_>> = Vec::with_capacity(self.clients.len() + 1);
-        descriptors.extend(
-            self.clients
-                .iter()
-                .filter_map(|entrance| entrance.port.descriptor()),
-        );
-        let all = descriptors.len() == self.clients.len();
+        // A port whose channel has no room is not waited for: it would have something to say all the time.
+        let wanted = self.clients.iter().filter(|entrance| {
+            entrance
+                .trunk
+                .is_none_or(|trunk| self.trunks[trunk].has_room())
+        });
+        let mut all = true;
+        for entrance in wanted {
+            match entrance.port.descriptor() {
+                Some(descriptor) => descriptors.push(descriptor),
+                None => all = false,
+            }
+        }
         descriptors.push(self.waker.descriptor());
         qloak_port::wait(&descriptors, due.min(if all { NAP } else { SHORT_NAP }))?;
         // What was pushed before the wake is popped after this; a later wake ends the next rest.
         self.waker.clear();
         Ok(())
-    }
-}
-
-/// A batch of line frames as the mux sees it.
-struct Lines<'a>(&'a mut Batch);
-
-impl LineFrames for Lines<'_> {
-    fn free(&self) -> usize {
-        self.0.spare()
-    }
-
-    fn begin(&mut self) -> Option<Room<'_>> {
-        self.0.extend().map(room)
-    }
-
-    fn last(&mut self) -> Option<Room<'_>> {
-        self.0.frames_mut().last_mut().map(room)
     }
 }

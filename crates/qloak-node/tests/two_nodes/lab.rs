@@ -144,6 +144,11 @@ fn free_port() -> u16 {
 impl Lab {
     /// Starts everything. Channel 1 is aggregated over client ports 1 and 2, channel 2 transparent over 3.
     pub(crate) async fn start(mood: Mood) -> Self {
+        Self::start_with(mood, "").await
+    }
+
+    /// The same with more to say of channel 1.
+    pub(crate) async fn start_with(mood: Mood, trunk: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let plan = PkiPlan {
             nodes: vec!["node-a".into(), "node-b".into()],
@@ -195,6 +200,7 @@ impl Lab {
                 );
             }
             text += "[[channel]]\nnumber = 1\nname = \"trunk\"\ncarriage = \"aggregated\"\nclients = [1, 2]\nsuite = \"aes-256-gcm\"\n";
+            text += trunk;
             text += "[[channel]]\nnumber = 2\ncarriage = \"transparent\"\nclients = [3]\nsuite = \"camellia-256-gcm\"\n";
             std::fs::write(folder.path().join(format!("{own}.toml")), text).expect("written");
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use lab::{Customer, Lab, Mood, frame};
 use qloak_api::{
     Limits, Problem,
-    manage::{Alarm, AlarmKind, ChannelStatus, KeyOperation, SetSuite},
+    manage::{Alarm, AlarmKind, ChannelStatus, KeyOperation, NodeState, SetSuite},
 };
 use qloak_door::DoorError;
 
@@ -36,7 +36,24 @@ async fn set_suite(lab: &Lab, node: usize, channel: u16, suite: &str) -> Result<
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_frame_is_lost_while_the_suite_changes() {
-    let mut lab = Lab::start(Mood::Good).await;
+    let state = change_suites(Lab::start(Mood::Good).await).await;
+    assert_eq!(state.channels[0].outbound.counters.fill_frames, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn at_a_constant_rate_no_frame_is_lost_either_and_the_line_is_never_silent() {
+    let rate = "constant_rate_bps = 100000000\n";
+    let lab = Lab::start_with(Mood::Good, rate).await;
+    // Node b sends no client frame: all its line frames of channel 1 are made up.
+    let state = change_suites(lab).await;
+    let counters = state.channels[0].outbound.counters;
+    assert!(counters.fill_frames > 100);
+    assert_eq!(counters.fill_frames, counters.protected_frames);
+    assert_eq!(state.channels[0].inbound.counters.mux_errors, 0);
+}
+
+/// Both channels through all kinds of suite under load; what node b says at the end.
+async fn change_suites(mut lab: Lab) -> NodeState {
     lab.until_open().await;
     for (client, channel) in [(1u8, 1u16), (3, 2)] {
         let (mut near, mut far) = (lab.customer("a", client), lab.customer("b", client));
@@ -99,6 +116,7 @@ async fn no_frame_is_lost_while_the_suite_changes() {
         (0, 0, 0, 0)
     );
     lab.stop().await;
+    state
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

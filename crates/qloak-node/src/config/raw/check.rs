@@ -283,13 +283,15 @@ impl RawChannel {
             0..=limits::REPLAY_WINDOW_MAX,
             "channel.replay_window",
         )?;
-        let waits = carriage == Carriage::Aggregated;
+        let aggregated = carriage == Carriage::Aggregated;
+        let constant_rate_bps = checked_rate(text, self.constant_rate_bps, aggregated)?;
+        let waits = aggregated && constant_rate_bps.is_none();
         if let Some(wait) = self.wait_us.as_ref().filter(|_| !waits) {
             return Err(ConfigError::at(
                 text,
                 wait.span(),
                 "channel.wait_us",
-                "is for aggregated channels; a transparent one sends each client frame at once",
+                "is for aggregated channels without a constant rate: a transparent one sends each client frame at once, and one of constant rate at its own times",
             ));
         }
         let wait_us = ranged(
@@ -309,8 +311,24 @@ impl RawChannel {
             replay_window,
             limits: checked_limits(text, number, self.limits)?,
             wait_us,
+            constant_rate_bps,
         })
     }
+}
+
+fn checked_rate(
+    text: &str,
+    rate: Option<Spanned<u64>>,
+    aggregated: bool,
+) -> Result<Option<u64>, ConfigError> {
+    const KEY: &str = "channel.constant_rate_bps";
+    let Some(rate) = rate else { return Ok(None) };
+    if !aggregated {
+        let what = "is for aggregated channels; a transparent one shows the size and time of each client frame";
+        return Err(ConfigError::at(text, rate.span(), KEY, what));
+    }
+    let allowed = limits::CONSTANT_RATE_BPS;
+    ranged(text, Some(rate), 0, allowed, KEY).map(Some)
 }
 
 fn checked_limits(

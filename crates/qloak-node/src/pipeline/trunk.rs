@@ -1,0 +1,207 @@
+//! The line frames of one aggregated channel on their way from mux to line: begun, sealed, leaving.
+//!
+//! ```text
+//!   mux -> begun -> protect -------------------> leaving -> line      when full or due
+//!   mux -> begun -> protect -> ready (a queue) -> leaving -> line     constant rate: so many at each beat
+//! ```
+//!
+//! At a constant rate a line frame that carries nothing takes the place of one that is not there, and client
+//! frames that come faster wait in their ports: [`Trunk::has_room`] is what holds them back. Pieces of one
+//! client frame may then leave in several beats, so everything begun is sealed before the SA changes.
+
+use qloak_port::{Batch, Sizes};
+use qloak_secy::{ChannelRef, LineFrames, Outbound, Room};
+
+use super::{
+    pace::{Pace, Step},
+    room,
+};
+use crate::limits::BATCH_FRAMES;
+
+/// A time at which every line frame is due.
+pub(super) const ALL: u64 = u64::MAX;
+
+/// An aggregated channel and its line frames.
+pub(crate) struct Trunk {
+    pub(crate) channel: ChannelRef,
+    /// Not sealed yet; the last may take more records.
+    begun: Batch,
+    /// Sealed, to be handed to the line.
+    pub(super) leaving: Batch,
+    pace: Option<Pace>,
+}
+
+impl Trunk {
+    /// A channel whose line frames leave when they are full or due.
+    pub(crate) fn new(channel: ChannelRef, sizes: Sizes) -> Self {
+        Self {
+            channel,
+            begun: Batch::with_sizes(BATCH_FRAMES, sizes),
+            leaving: Batch::with_sizes(BATCH_FRAMES, sizes),
+            pace: None,
+        }
+    }
+
+    /// A channel of constant rate: bits per second on the wire, of line frames of so many octets.
+    pub(crate) fn paced(channel: ChannelRef, sizes: Sizes, rate_bps: u64, octets: usize) -> Self {
+        let pace = Pace::new(rate_bps, octets, 2 * BATCH_FRAMES, sizes);
+        Self {
+            leaving: Batch::with_sizes(pace.frames(), sizes),
+            pace: Some(pace),
+            ..Self::new(channel, sizes)
+        }
+    }
+
+    /// Whether its line frames leave at a constant rate.
+    pub(super) fn is_paced(&self) -> bool {
+        self.pace.is_some()
+    }
+
+    /// Where the mux writes.
+    pub(super) fn lines(&mut self) -> Lines<'_> {
+        Lines(&mut self.begun)
+    }
+
+    /// Whether client frames may be muxed: always, but for a channel of constant rate that has enough for the
+    /// next beat.
+    pub(super) fn has_room(&self) -> bool {
+        let Some(pace) = &self.pace else { return true };
+        pace.ready.len() + self.begun.len() <= pace.frames()
+    }
+
+    /// Whether room can be made for a client frame that did not fit.
+    pub(super) fn is_begun(&self) -> bool {
+        !self.begun.is_empty()
+    }
+
+    /// Moves what is due, sealed, to [`Self::leaving`]; [`ALL`] of what is begun, when it has to make room.
+    pub(super) fn depart(&mut self, secy: &mut Outbound, due_ns: u64, now_ns: u64) {
+        let Some(pace) = &mut self.pace else {
+            let due = secy.shape(self.channel, self.begun.len(), due_ns);
+            return seal(
+                secy,
+                self.channel,
+                &mut self.begun,
+                due,
+                &mut self.leaving,
+                now_ns,
+            );
+        };
+        if due_ns == ALL {
+            return self.settle(secy, now_ns);
+        }
+        while let Some(step) = pace.step(now_ns) {
+            match step {
+                Step::Prepare => {
+                    prepare(secy, self.channel, &mut self.begun, pace, now_ns);
+                    pace.prepared();
+                }
+                Step::Leave => {
+                    let leaving = pace.frames().min(pace.ready.len());
+                    for index in 0..leaving {
+                        if !pace.ready.give(index, &mut self.leaving) {
+                            break;
+                        }
+                    }
+                    pace.ready.drop_front(leaving);
+                    pace.left();
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Seals everything that is begun, since its SA may be another soon or room is wanted.
+    pub(super) fn settle(&mut self, secy: &mut Outbound, now_ns: u64) {
+        if let Some(pace) = &mut self.pace {
+            secy.fill(self.channel, &mut Lines(&mut self.begun), 0, now_ns);
+            let count = self.begun.len();
+            seal(
+                secy,
+                self.channel,
+                &mut self.begun,
+                count,
+                &mut pace.ready,
+                now_ns,
+            );
+        }
+    }
+
+    /// When something is to be done next; `None` when nothing waits.
+    pub(super) fn next_ns(&self, secy: &Outbound) -> Option<u64> {
+        match &self.pace {
+            Some(pace) => pace.next_ns(),
+            None => secy.leaves_at(self.channel),
+        }
+    }
+
+    /// Line frames that were left out since the node came too late for them.
+    pub(super) fn late_frames(&self) -> u64 {
+        self.pace.as_ref().map_or(0, |pace| pace.late_frames)
+    }
+}
+
+/// Seals line frames until none is missing for the next beat, with made-up ones where none are begun.
+fn prepare(
+    secy: &mut Outbound,
+    channel: ChannelRef,
+    begun: &mut Batch,
+    pace: &mut Pace,
+    now_ns: u64,
+) {
+    while pace.missing() > 0 {
+        let missing = pace.missing();
+        if begun.len() <= missing {
+            let empty = missing - begun.len();
+            secy.fill(channel, &mut Lines(begun), empty, now_ns);
+        }
+        let count = begun.len().min(missing);
+        seal(secy, channel, begun, count, &mut pace.ready, now_ns);
+        if count == 0 {
+            // The channel is closed.
+            return;
+        }
+    }
+}
+
+/// The first `count` of the begun line frames, sealed, go to the end of another batch.
+fn seal(
+    secy: &mut Outbound,
+    channel: ChannelRef,
+    begun: &mut Batch,
+    count: usize,
+    to: &mut Batch,
+    now_ns: u64,
+) {
+    if count == 0 {
+        return;
+    }
+    let frames = begun.frames_mut().iter_mut().take(count).map(room);
+    secy.protect(channel, frames, now_ns);
+    for index in 0..count {
+        // What was refused is empty and counted.
+        let given = begun.frames()[index].is_empty() || begun.give(index, to);
+        debug_assert!(given, "more line frames than there is room for");
+    }
+    begun.drop_front(count);
+}
+
+/// A batch of line frames as the mux sees it.
+pub(super) struct Lines<'a>(&'a mut Batch);
+
+impl LineFrames for Lines<'_> {
+    fn free(&self) -> usize {
+        self.0.spare()
+    }
+
+    fn begin(&mut self) -> Option<Room<'_>> {
+        self.0.extend().map(room)
+    }
+
+    fn last(&mut self) -> Option<Room<'_>> {
+        self.0.frames_mut().last_mut().map(room)
+    }
+}
+
+#[cfg(test)]
+mod tests;
