@@ -284,7 +284,7 @@ impl Ports {
 
 /// Opens a port and says what it turned out to be.
 fn opened(config: &PortConfig) -> Result<Box<dyn Port>, Error> {
-    let port = qloak_port::open(config, &sizes())?;
+    let port = qloak_port::open_lasting(config, &sizes())?;
     tracing::info!(port = port.name(), kind = port.describe(), "port opened");
     Ok(port)
 }

@@ -21,6 +21,21 @@ pub struct Counters {
     pub malformed: u64,
 }
 
+impl Counters {
+    /// Both together.
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        Self {
+            received_frames: self.received_frames + other.received_frames,
+            received_octets: self.received_octets + other.received_octets,
+            transmitted_frames: self.transmitted_frames + other.transmitted_frames,
+            transmitted_octets: self.transmitted_octets + other.transmitted_octets,
+            receive_dropped: self.receive_dropped + other.receive_dropped,
+            transmit_dropped: self.transmit_dropped + other.transmit_dropped,
+            malformed: self.malformed + other.malformed,
+        }
+    }
+}
+
 /// The same, shared by the handles of one port.
 #[derive(Default)]
 pub(crate) struct Shared {

@@ -54,7 +54,7 @@ pub enum PortError {
         interface: String,
     },
     /// The interface was removed while the port was open.
-    #[error("{interface} is gone: it was removed while in use; restart once it is there again")]
+    #[error("{interface} is gone: it was removed while in use")]
     Gone {
         /// The interface.
         interface: String,

@@ -28,6 +28,7 @@ pub mod fuzzing;
 mod headers;
 mod impair;
 mod interface;
+mod lasting;
 pub mod limits;
 mod memory;
 mod offload;
@@ -53,6 +54,7 @@ pub use impair::{
     Clock, Delay, FaultCounters, Faults, GilbertElliott, ImpairedConfig, Impairment, Impairments,
     Loss, Radio, Reorder, impair, monotonic,
 };
+pub use lasting::open_lasting;
 pub use memory::pair;
 pub use port::{Kind, Port, open};
 pub use wait::{Waker, wait};

@@ -75,6 +75,10 @@ pub const BUSY_POLL_FRAMES_RANGE: RangeInclusive<u32> = 1..=65_535;
 /// Descriptors waited for at once: 64 client ports, the line port, wakers, with room to spare.
 pub const WAIT_DESCRIPTORS_MAX: usize = 128;
 
+/// How long to wait before an interface that went away is looked for again: nobody misses it for longer, and a
+/// port that is opened costs a millisecond.
+pub const REOPEN_PAUSE: Duration = Duration::from_millis(250);
+
 /// Octets of one block of a capture file. A pcapng block may claim 4 GiB; a frame with its options
 /// is far shorter.
 pub const CAPTURE_BLOCK_OCTETS_MAX: usize = 1 << 20;
