@@ -264,9 +264,9 @@ mod tests {
     #[test]
     fn a_line_that_went_away_is_used_again_by_all_its_handles() {
         testing::in_namespace("lasting: a line goes and comes", |_| {
-            let packet = |interface| PortConfig::AfPacket(AfPacketConfig::new(interface));
+            let socket = |interface| PortConfig::AfPacket(AfPacketConfig::new(interface));
             let xdp = |interface| PortConfig::AfXdp(AfXdpConfig::new(interface));
-            for config in [packet as fn(&'static str) -> PortConfig, xdp] {
+            for config in [socket as fn(&'static str) -> PortConfig, xdp] {
                 testing::ip("link add v0 type veth peer name v1");
                 let [mut a, mut b] = ["v0", "v1"]
                     .map(|interface| open_lasting(&config(interface), &sizes(1514)).unwrap());
@@ -310,8 +310,8 @@ mod tests {
         testing::in_namespace("lasting: a TAP goes and comes", |_| {
             let config = PortConfig::Tap(TapConfig::new("t0"));
             let mut tap = open_lasting(&config, &sizes(1514)).unwrap();
-            let packet = PortConfig::AfPacket(AfPacketConfig::new("t0"));
-            let mut stack = open_lasting(&packet, &sizes(1514)).unwrap();
+            let heard = PortConfig::AfPacket(AfPacketConfig::new("t0"));
+            let mut stack = open_lasting(&heard, &sizes(1514)).unwrap();
             assert!(crosses(&mut *tap, &mut *stack, 1));
             testing::ip("link del t0");
             assert!(crosses(&mut *tap, &mut *stack, 2));
