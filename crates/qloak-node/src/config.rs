@@ -49,8 +49,10 @@ pub struct Config {
 /// The protected side.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// The port.
-    pub port: PortConfig,
+    /// The port, or the lanes that make one port.
+    pub lanes: Vec<PortConfig>,
+    /// How much later than others a lane may bring a frame.
+    pub lane_hold_us: u32,
     /// This node's address on the line.
     pub address: MacAddress,
     /// The far node's.

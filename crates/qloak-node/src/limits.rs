@@ -52,6 +52,15 @@ pub const KEY_RAM_FILL: std::ops::RangeInclusive<u32> = 1..=32_768;
 /// Weights of client ports: beyond 64 a port of weight 1 would wait for whole megabytes of another's.
 pub const WEIGHTS: std::ops::RangeInclusive<u8> = 1..=64;
 
+/// Lanes of a line.
+pub const LANES_MAX: usize = qloak_port::limits::LANES_MAX;
+
+/// Microseconds that a lane may be later than another: beyond 100 ms it is another line.
+pub const LANE_HOLD_US: std::ops::RangeInclusive<u32> = 1..=100_000;
+
+/// The same unless told otherwise: 100 km of fibre more, or a switch that is busy.
+pub const LANE_HOLD_US_DEFAULT: u32 = (qloak_port::limits::LANE_HOLD_NS / 1000) as u32;
+
 /// Bits per second of a channel of constant rate: from a frame of 9000 octets each 72 ms to the fastest line
 /// that there is a card for.
 pub const CONSTANT_RATE_BPS: std::ops::RangeInclusive<u64> = 1_000_000..=400_000_000_000;

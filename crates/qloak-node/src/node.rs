@@ -25,7 +25,7 @@ use qloak_api::{
 };
 use qloak_cipher::level::Level;
 use qloak_door::Door;
-use qloak_port::{Batch, Port, PortConfig, Sizes, Waker};
+use qloak_port::{Batch, LanesConfig, Port, PortConfig, Sizes, Waker};
 use qloak_secy::{ChannelConfig, Inbound, LineConfig, Outbound};
 
 use crate::{
@@ -255,7 +255,7 @@ impl Ports {
             .map(|(number, port)| Ok((*number, opened(port)?)));
         Ok(Self {
             clients: clients.collect::<Result<_, Error>>()?,
-            line: opened(&config.line.port)?,
+            line: opened_line(&config.line)?,
         })
     }
 
@@ -286,6 +286,20 @@ impl Ports {
 fn opened(config: &PortConfig) -> Result<Box<dyn Port>, Error> {
     let port = qloak_port::open_lasting(config, &sizes())?;
     tracing::info!(port = port.name(), kind = port.describe(), "port opened");
+    Ok(port)
+}
+
+/// Opens the line port, of one lane or several.
+fn opened_line(line: &crate::config::Line) -> Result<Box<dyn Port>, Error> {
+    let lanes = LanesConfig {
+        lanes: line.lanes.clone(),
+        address: line.address.0,
+        peer_address: line.peer_address.0,
+        hold_ns: u64::from(line.lane_hold_us) * 1000,
+    };
+    let order_of = qloak_secy::sectag::claimed_order;
+    let port = qloak_port::open_lanes(&lanes, &sizes(), order_of)?;
+    tracing::info!(port = port.name(), kind = port.describe(), "line opened");
     Ok(port)
 }
 

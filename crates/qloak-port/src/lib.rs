@@ -28,6 +28,7 @@ pub mod fuzzing;
 mod headers;
 mod impair;
 mod interface;
+mod lanes;
 mod lasting;
 pub mod limits;
 mod memory;
@@ -54,6 +55,7 @@ pub use impair::{
     Clock, Delay, FaultCounters, Faults, GilbertElliott, ImpairedConfig, Impairment, Impairments,
     Loss, Radio, Reorder, impair, monotonic,
 };
+pub use lanes::{LanesConfig, OrderOf, open_lanes};
 pub use lasting::open_lasting;
 pub use memory::pair;
 pub use port::{Kind, Port, open};

@@ -75,6 +75,28 @@ pub const BUSY_POLL_FRAMES_RANGE: RangeInclusive<u32> = 1..=65_535;
 /// Descriptors waited for at once: 64 client ports, the line port, wakers, with room to spare.
 pub const WAIT_DESCRIPTORS_MAX: usize = 128;
 
+/// Lanes of a line port: the ten of the seed 002 and more; a bit for each fits a probe.
+pub const LANES_MAX: usize = 16;
+
+/// Frames moved to or from a lane at once.
+pub const LANE_BATCH_FRAMES: usize = 64;
+
+/// How often each lane is probed.
+pub const LANE_PROBE_NS: u64 = 2_000_000;
+
+/// A lane that brought no probe for this long is dead: two probes may be lost. With the time until the far end
+/// tells, a dead lane is left out within 10 ms.
+pub const LANE_DEAD_NS: u64 = 6_000_000;
+
+/// How much later than others a lane may bring a frame: 100 km of fibre more, or a switch that is busy.
+pub const LANE_HOLD_NS: u64 = 500_000;
+
+/// Frames that wait for those of slower lanes: a millisecond of frames of 1500 octets at 6 Gb/s, 8 MiB.
+pub const LANES_HELD_FRAMES: usize = 512;
+
+/// Orders that are kept at once: four SAs of 256 channels.
+pub const LANE_STREAMS_MAX: usize = 1024;
+
 /// How long to wait before an interface that went away is looked for again: nobody misses it for longer, and a
 /// port that is opened costs a millisecond.
 pub const REOPEN_PAUSE: Duration = Duration::from_millis(250);

@@ -20,6 +20,8 @@ pub enum Kind {
     AfPacket,
     /// An AF_XDP socket.
     AfXdp,
+    /// Several ports as one.
+    Lanes,
 }
 
 impl Kind {
@@ -31,6 +33,7 @@ impl Kind {
             Self::Tap => "tap",
             Self::AfPacket => "af-packet",
             Self::AfXdp => "af-xdp",
+            Self::Lanes => "lanes",
         }
     }
 }

@@ -69,6 +69,18 @@ pub struct SecTag {
     pub octets: usize,
 }
 
+/// To which SA a frame says it belongs, as a number of its own, and its PN's low half there; none for frames that are
+/// not protected. Unverified: good for nothing but the order of frames.
+pub fn claimed_order(frame: &[u8]) -> Option<(u128, u32)> {
+    let tag = SecTag::parse(frame).ok()?;
+    let sci = tag.sci?;
+    let mut name = [0; 16];
+    name[..6].copy_from_slice(&sci.address.0);
+    name[6..8].copy_from_slice(&sci.port.to_be_bytes());
+    name[15] = tag.an.index() as u8;
+    Some((u128::from_be_bytes(name), tag.pn))
+}
+
 impl SecTag {
     /// Reads the SecTAG of a frame.
     pub fn parse(frame: &[u8]) -> Result<Self, Refused> {

@@ -34,7 +34,10 @@ pub(super) struct RawConfig {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawLine {
-    port: Spanned<RawPort>,
+    port: Option<Spanned<RawPort>>,
+    #[serde(default)]
+    lanes: Vec<Spanned<RawPort>>,
+    lane_hold_us: Option<Spanned<u32>>,
     address: Spanned<MacAddress>,
     peer_address: Spanned<MacAddress>,
     peer: Spanned<SaeId>,

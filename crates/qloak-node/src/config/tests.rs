@@ -42,7 +42,7 @@ fn an_error_names_line_key_and_what_is_allowed() {
         (
             suite,
             r#"suite = "aes-256-gmc""#,
-            "line 69|channel.suite|aes-256-gcm",
+            "line 73|channel.suite|aes-256-gcm",
         ),
         (suite, r#"suite = "plain""#, "hazmat"),
         (
@@ -137,7 +137,7 @@ fn a_line_can_be_af_xdp_and_impaired() {
     let line = r#"port = { kind = "af-xdp", interface = "line-a", modes = ["skb"], busy_poll = { microseconds = 20, frames = 64 } }
 impairment = { seed = 7, transmit = { loss = 0.5, delay_us = 3 }, receive = { loss = { to_bad = 0.1, to_good = 0.2 } } }"#;
     let config = changed(LINE_PORT, line).expect("valid");
-    let PortConfig::Impaired(line) = config.line.port else {
+    let PortConfig::Impaired(line) = &config.line.lanes[0] else {
         panic!("another kind of port")
     };
     let PortConfig::AfXdp(xdp) = &line.port else {
@@ -162,6 +162,50 @@ impairment = { seed = 7, transmit = { loss = 0.5, delay_us = 3 }, receive = { lo
             LINE_PORT,
             &impaired("transmit = { loss = 2 }"),
             "line.impairment|2|0 to 1",
+        ),
+    ]);
+}
+
+#[test]
+fn a_line_can_have_several_lanes() {
+    let lane = |name: &str| format!(r#"{{ kind = "af-packet", interface = "{name}" }}"#);
+    let lanes = |names: &[&str]| {
+        let lanes: Vec<_> = names.iter().map(|name| lane(name)).collect();
+        format!("lanes = [{}]\n", lanes.join(", "))
+    };
+    let config = changed(LINE_PORT, &lanes(&["l0", "l1", "l2"])).expect("valid");
+    assert_eq!(config.line.lanes.len(), 3);
+    assert_eq!(config.line.lane_hold_us, 500);
+    let many: Vec<_> = (0..17).map(|lane| format!("l{lane}")).collect();
+    let many: Vec<_> = many.iter().map(String::as_str).collect();
+    refused(&[
+        (LINE_PORT, "", "line`|`port` or `lanes`"),
+        (LINE_PORT, "lanes = []", "line`|`port` or `lanes`"),
+        (
+            LINE_PORT,
+            &format!("{LINE_PORT}\n{}", lanes(&["l0"])),
+            "one of them",
+        ),
+        (
+            LINE_PORT,
+            &lanes(&["l0", "l0"]),
+            "line 17|line.lanes|l0|twice",
+        ),
+        (
+            LINE_PORT,
+            &lanes(&["l0", "c1"]),
+            "client.port|client port 1|in use",
+        ),
+        (
+            LINE_PORT,
+            &lanes(&["l0", "a/b"]),
+            "line.lanes|the name of an interface",
+        ),
+        (LINE_PORT, &lanes(&many), "line.lanes|17 are given|16"),
+        (
+            LINE_PORT,
+            &format!("{}lane_hold_us = 0", lanes(&["l0", "l1"])),
+            "line.lane_hold_us|1 to 100000",
         ),
     ]);
 }
@@ -223,7 +267,7 @@ fn a_memory_wire_says_how_many_frames_it_holds() {
     ] {
         let port = format!(r#"port = {{ kind = "memory", wire = "line", end = "a"{frames} }}"#);
         let config = changed(LINE_PORT, &port).expect("valid");
-        let PortConfig::Memory(wire) = config.line.port else {
+        let PortConfig::Memory(wire) = &config.line.lanes[0] else {
             panic!("another kind of port")
         };
         assert_eq!(wire.frames, held);

@@ -63,3 +63,32 @@ pub(crate) fn reset(event: &OwnedFd) {
     // SAFETY: eight octets are written to `count`, which has eight.
     unsafe { libc::read(event.as_raw_fd(), ptr::from_mut(&mut count).cast(), 8) };
 }
+
+/// A descriptor that is readable while one of those that are added to it is (epoll(7)).
+pub(crate) fn any() -> io::Result<OwnedFd> {
+    // SAFETY: no pointer is given.
+    let any = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+    if any < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just made and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(any) })
+}
+
+/// Adds a descriptor; one that is there already stays. One that is closed leaves by itself.
+pub(crate) fn add(any: &OwnedFd, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    let mut event = libc::epoll_event {
+        events: libc::EPOLLIN as u32,
+        u64: 0,
+    };
+    let (any, descriptor) = (any.as_raw_fd(), descriptor.as_raw_fd());
+    // SAFETY: both descriptors are borrowed and so open, and `event` outlives the call, which only reads it.
+    let done = unsafe { libc::epoll_ctl(any, libc::EPOLL_CTL_ADD, descriptor, &raw mut event) };
+    match done {
+        0 => Ok(()),
+        _ => match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            error => Err(error),
+        },
+    }
+}

@@ -32,7 +32,7 @@ impl RawConfig {
         let hazmat = self.policy.allowed(text)?;
         let mut clients = BTreeMap::new();
         let mut weights = BTreeMap::new();
-        let mut places = BTreeSet::from([self.line.port.get_ref().place()]);
+        let mut places = self.line.places(text)?;
         for client in self.client {
             let number = *client.number.get_ref();
             let at = client.port.span();
@@ -119,6 +119,38 @@ impl RawConfig {
 }
 
 impl RawLine {
+    /// What its lanes take, which nobody else can have.
+    fn places(&self, text: &str) -> Result<BTreeSet<String>, ConfigError> {
+        if self.port.is_some() != self.lanes.is_empty() {
+            let what = "has `port` or `lanes`, one of them: `lanes` is a list of ports that are used as one";
+            let span = self.address.span();
+            return Err(ConfigError::at(text, span, "line", what));
+        }
+        if self.lanes.len() > limits::LANES_MAX {
+            let what = format!(
+                "{} are given, up to {} are allowed",
+                self.lanes.len(),
+                limits::LANES_MAX
+            );
+            return Err(ConfigError::at(
+                text,
+                self.lanes[0].span(),
+                "line.lanes",
+                what,
+            ));
+        }
+        let mut places = BTreeSet::new();
+        for lane in self.port.iter().chain(&self.lanes) {
+            let place = lane.get_ref().place();
+            if places.contains(&place) {
+                let what = format!("{place} is named twice; each lane needs its own");
+                return Err(ConfigError::at(text, lane.span(), "line.lanes", what));
+            }
+            places.insert(place);
+        }
+        Ok(places)
+    }
+
     fn check(self, text: &str, directory: &Path) -> Result<Line, ConfigError> {
         for (address, span, key) in [
             (self.address.get_ref(), self.address.span(), "line.address"),
@@ -151,17 +183,37 @@ impl RawLine {
             limits::LINE_FRAME_OCTETS,
             "line.frame_octets_max",
         )?;
-        let mut port = checked_port(text, self.port, directory, "line.port")?;
+        let ports = self.port.map(|port| ("line.port", port)).into_iter();
+        let ports = ports.chain(self.lanes.into_iter().map(|port| ("line.lanes", port)));
+        let mut lanes = ports
+            .map(|(key, port)| checked_port(text, port, directory, key))
+            .collect::<Result<Vec<_>, _>>()?;
         if let Some(impairment) = self.impairment {
             let span = impairment.span();
             let impairment = Impairment::from(impairment.into_inner());
             impairment.check().map_err(|error| {
                 ConfigError::at(text, span, "line.impairment", error.to_string())
             })?;
-            port = PortConfig::Impaired(Box::new(ImpairedConfig { port, impairment }));
+            // What happens on one lane does not happen on the next.
+            let impaired = |(lane, port)| {
+                let seed = impairment.seed.wrapping_add(lane);
+                let impairment = Impairment {
+                    seed,
+                    ..impairment.clone()
+                };
+                PortConfig::Impaired(Box::new(ImpairedConfig { port, impairment }))
+            };
+            lanes = (0..).zip(lanes).map(impaired).collect();
         }
         Ok(Line {
-            port,
+            lanes,
+            lane_hold_us: ranged(
+                text,
+                self.lane_hold_us,
+                limits::LANE_HOLD_US_DEFAULT,
+                limits::LANE_HOLD_US,
+                "line.lane_hold_us",
+            )?,
             address: self.address.into_inner(),
             peer_address: self.peer_address.into_inner(),
             peer: self.peer.into_inner(),

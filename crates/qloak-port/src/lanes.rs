@@ -1,0 +1,298 @@
+//! Several ports as one: frames are sprayed over its lanes and put back in order at the far end.
+//!
+//! ```text
+//!   transmit   batch -> a part for each lane that the far end hears -> lane 0, lane 1, ...
+//!   receive    lane 0, lane 1, ... -> probe? -> order -> batch
+//! ```
+//!
+//! Seeds 002 and 004 carry 100 Gb/s over ten or four lanes of a card; here a lane is any port. Who is heard
+//! is found out by probes ([`health`]), who came first by numbers that the caller reads off a frame
+//! ([`order`]). Each lane outlives its interface. What a dead lane held is lost with it, as on any line.
+
+use std::{
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use crate::{
+    Batch, Counters, Kind, Port, PortConfig, PortError, Sizes, impair::Clock,
+    lasting::open_lasting, limits, monotonic, sys,
+};
+
+mod health;
+mod order;
+#[cfg(test)]
+mod tests;
+
+use health::{Health, PROBE_OCTETS, Usable};
+use order::Order;
+
+pub use order::OrderOf;
+
+/// Several ports as one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LanesConfig {
+    /// The lanes, 1 to 16; the far end has as many, in any order.
+    pub lanes: Vec<PortConfig>,
+    /// Address that probes are sent from.
+    pub address: [u8; 6],
+    /// Address that probes are sent to.
+    pub peer_address: [u8; 6],
+    /// How much later than others a lane may bring a frame, in nanoseconds.
+    pub hold_ns: u64,
+}
+
+/// Opens lanes and makes one port of them; one lane alone is that port.
+///
+/// # Errors
+/// When their number is not 1 to 16, and as [`crate::open`].
+pub fn open_lanes(
+    config: &LanesConfig,
+    sizes: &Sizes,
+    order_of: OrderOf,
+) -> Result<Box<dyn Port>, PortError> {
+    let count = config.lanes.len();
+    if !(1..=limits::LANES_MAX).contains(&count) {
+        return Err(PortError::Setting {
+            setting: "the number of lanes",
+            given: count.to_string(),
+            allowed: format!("1 to {}", limits::LANES_MAX),
+        });
+    }
+    let opened = config.lanes.iter().map(|lane| open_lasting(lane, sizes));
+    let mut lanes = opened.collect::<Result<Vec<_>, _>>()?;
+    if count == 1 {
+        return Ok(lanes.remove(0));
+    }
+    join(lanes, config, sizes, order_of, monotonic())
+}
+
+/// Makes one port of several that are open.
+fn join(
+    lanes: Vec<Box<dyn Port>>,
+    config: &LanesConfig,
+    sizes: &Sizes,
+    order_of: OrderOf,
+    clock: Clock,
+) -> Result<Box<dyn Port>, PortError> {
+    let names: Vec<_> = lanes.iter().map(|lane| lane.name()).collect();
+    let readable = sys::poll::any().map_err(|error| PortError::Kernel {
+        interface: names.join("+"),
+        what: "make a descriptor for all lanes",
+        error,
+    })?;
+    let shared = Shared {
+        name: names.join("+"),
+        addresses: [config.peer_address, config.address],
+        usable: Usable::all(lanes.len()),
+        receiver: Mutex::new(Receiver {
+            health: Health::new(lanes.len()),
+            order: Order::new(order_of, config.hold_ns, *sizes),
+            // All are thought alive until they prove to be dead.
+            brought_ns: [clock(); limits::LANES_MAX],
+            first: 0,
+            probe: Batch::with_sizes(1, *sizes),
+        }),
+        readable,
+        clock,
+    };
+    Ok(Box::new(LanesPort::new(lanes, Arc::new(shared), *sizes)))
+}
+
+/// One handle.
+struct LanesPort {
+    lanes: Vec<Box<dyn Port>>,
+    shared: Arc<Shared>,
+    /// What is on its way to each lane or from one.
+    parts: Vec<Batch>,
+    /// Which lane the next batch begins with.
+    first: usize,
+    sizes: Sizes,
+}
+
+/// What the handles share.
+struct Shared {
+    name: String,
+    /// The far end's and ours.
+    addresses: [[u8; 6]; 2],
+    usable: Usable,
+    /// For the handle that receives.
+    receiver: Mutex<Receiver>,
+    /// Readable when a lane is.
+    readable: OwnedFd,
+    clock: Clock,
+}
+
+/// What only the receiving handle touches.
+struct Receiver {
+    health: Health,
+    order: Order,
+    /// When each lane brought its last frame.
+    brought_ns: [u64; limits::LANES_MAX],
+    first: usize,
+    probe: Batch,
+}
+
+impl LanesPort {
+    fn new(lanes: Vec<Box<dyn Port>>, shared: Arc<Shared>, sizes: Sizes) -> Self {
+        let part = |_| Batch::with_sizes(limits::LANE_BATCH_FRAMES, sizes);
+        Self {
+            parts: (0..lanes.len()).map(part).collect(),
+            lanes,
+            shared,
+            first: 0,
+            sizes,
+        }
+    }
+}
+
+impl Receiver {
+    /// Sends a probe on each lane, when it is time.
+    fn probe(
+        &mut self,
+        lanes: &mut [Box<dyn Port>],
+        shared: &Shared,
+        now_ns: u64,
+    ) -> Result<(), PortError> {
+        if !self.health.is_due(now_ns) {
+            return Ok(());
+        }
+        let [to, from] = shared.addresses;
+        for (number, lane) in lanes.iter_mut().enumerate() {
+            let octets: [u8; PROBE_OCTETS] = self.health.probe(to, from, number, now_ns);
+            self.probe.clear();
+            // One that finds no room, since another thread transmits, is sent the next time.
+            if self.probe.push(&octets) {
+                lane.transmit(&mut self.probe)?;
+            }
+        }
+        self.health.judge(now_ns, &shared.usable);
+        Ok(())
+    }
+
+    /// What a lane brought, probes taken out, goes on in order.
+    fn heed(&mut self, lane: usize, part: &mut Batch, lanes: usize, now_ns: u64) {
+        self.brought_ns[lane] = now_ns;
+        part.retain(|frame| !self.health.heed(frame.octets(), now_ns));
+        let mut alive = 0;
+        for (lane, brought_ns) in self.brought_ns[..lanes].iter().enumerate() {
+            if now_ns.saturating_sub(*brought_ns) < limits::LANE_DEAD_NS {
+                alive |= 1 << lane;
+            }
+        }
+        self.order.take(lane, part, alive, now_ns);
+    }
+}
+
+impl Port for LanesPort {
+    fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Lanes
+    }
+
+    fn describe(&self) -> String {
+        let lanes: Vec<_> = self.lanes.iter().map(|lane| lane.describe()).collect();
+        let used = self.shared.usable.lanes().count_ones();
+        format!("lanes ({used} of {}: {})", lanes.len(), lanes.join(", "))
+    }
+
+    fn mac(&self) -> Option<[u8; 6]> {
+        self.lanes.first()?.mac()
+    }
+
+    fn frame_octets_max(&self) -> Option<usize> {
+        self.lanes
+            .iter()
+            .filter_map(|lane| lane.frame_octets_max())
+            .min()
+    }
+
+    fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
+        let now_ns = (self.shared.clock)();
+        let Ok(mut receiver) = self.shared.receiver.try_lock() else {
+            return Ok(0);
+        };
+        receiver.probe(&mut self.lanes, &self.shared, now_ns)?;
+        let count = self.lanes.len();
+        let first = receiver.first;
+        for lane in (first..count).chain(0..first) {
+            if !receiver.order.has_room(limits::LANE_BATCH_FRAMES) {
+                break;
+            }
+            let part = &mut self.parts[lane];
+            part.clear();
+            if self.lanes[lane].receive(part)? > 0 {
+                receiver.heed(lane, part, count, now_ns);
+            }
+        }
+        receiver.first = (first + 1) % count;
+        Ok(receiver.order.give(batch, now_ns))
+    }
+
+    fn transmit(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
+        let usable = self.shared.usable.lanes();
+        let lanes = usable.count_ones() as usize;
+        let (frames, mut next) = (batch.len(), 0);
+        let count = self.lanes.len();
+        let in_turn = (self.first..count).chain(0..self.first);
+        self.parts.iter_mut().for_each(Batch::clear);
+        for (turn, lane) in in_turn.filter(|lane| usable & 1 << lane != 0).enumerate() {
+            // Its part of the batch, in one piece: the far end has the less to put in order.
+            let end = frames * (turn + 1) / lanes.max(1);
+            while next < end && batch.give(next, &mut self.parts[lane]) {
+                next += 1;
+            }
+            self.lanes[lane].transmit(&mut self.parts[lane])?;
+        }
+        self.first = (self.first + 1) % count;
+        // What a lane had no room for goes back to whoever decides about it, before what was not looked at.
+        let rest = next..frames;
+        let mut kept = 0;
+        for part in &mut self.parts {
+            for index in 0..part.len() {
+                std::mem::swap(&mut batch.frames_mut()[kept], &mut part.frames_mut()[index]);
+                kept += 1;
+            }
+            part.clear();
+        }
+        for index in rest {
+            batch.frames_mut().swap(kept, index);
+            kept += 1;
+        }
+        batch.truncate(kept);
+        Ok(frames - kept)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        let receiver = (self.shared.receiver.lock()).unwrap_or_else(PoisonError::into_inner);
+        if !receiver.order.is_empty() {
+            return None;
+        }
+        for lane in &self.lanes {
+            sys::poll::add(&self.shared.readable, lane.descriptor()?).ok()?;
+        }
+        Some(self.shared.readable.as_fd())
+    }
+
+    fn counters(&self) -> Counters {
+        let counters = self.lanes.iter().map(|lane| lane.counters());
+        counters.fold(Counters::default(), |sum, lane| sum.plus(&lane))
+    }
+
+    fn twin(&self) -> Result<Box<dyn Port>, PortError> {
+        let lanes = self.lanes.iter().map(|lane| lane.twin());
+        let lanes = lanes.collect::<Result<_, _>>()?;
+        Ok(Box::new(Self::new(
+            lanes,
+            Arc::clone(&self.shared),
+            self.sizes,
+        )))
+    }
+
+    fn finished(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.finished())
+    }
+}
