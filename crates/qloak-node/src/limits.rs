@@ -55,8 +55,9 @@ pub const WEIGHTS: std::ops::RangeInclusive<u8> = 1..=64;
 /// Lanes of a line.
 pub const LANES_MAX: usize = qloak_port::limits::LANES_MAX;
 
-/// Microseconds that a lane may be later than another: beyond 100 ms it is another line.
-pub const LANE_HOLD_US: std::ops::RangeInclusive<u32> = 1..=100_000;
+/// Microseconds that a lane may be later than another: frames that wait for it must come out long before an SA that
+/// was changed is retired, after 100 ms.
+pub const LANE_HOLD_US: std::ops::RangeInclusive<u32> = 1..=20_000;
 
 /// The same unless told otherwise: 100 km of fibre more, or a switch that is busy.
 pub const LANE_HOLD_US_DEFAULT: u32 = (qloak_port::limits::LANE_HOLD_NS / 1000) as u32;

@@ -87,9 +87,7 @@ fn join(
         usable: Usable::all(lanes.len()),
         receiver: Mutex::new(Receiver {
             health: Health::new(lanes.len()),
-            order: Order::new(order_of, config.hold_ns, *sizes),
-            // All are thought alive until they prove to be dead.
-            brought_ns: [clock(); limits::LANES_MAX],
+            order: Order::new(order_of, lanes.len(), config.hold_ns, *sizes),
             first: 0,
             probe: Batch::with_sizes(1, *sizes),
         }),
@@ -127,8 +125,6 @@ struct Shared {
 struct Receiver {
     health: Health,
     order: Order,
-    /// When each lane brought its last frame.
-    brought_ns: [u64; limits::LANES_MAX],
     first: usize,
     probe: Batch,
 }
@@ -169,19 +165,6 @@ impl Receiver {
         self.health.judge(now_ns, &shared.usable);
         Ok(())
     }
-
-    /// What a lane brought, probes taken out, goes on in order.
-    fn heed(&mut self, lane: usize, part: &mut Batch, lanes: usize, now_ns: u64) {
-        self.brought_ns[lane] = now_ns;
-        part.retain(|frame| !self.health.heed(frame.octets(), now_ns));
-        let mut alive = 0;
-        for (lane, brought_ns) in self.brought_ns[..lanes].iter().enumerate() {
-            if now_ns.saturating_sub(*brought_ns) < limits::LANE_DEAD_NS {
-                alive |= 1 << lane;
-            }
-        }
-        self.order.take(lane, part, alive, now_ns);
-    }
 }
 
 impl Port for LanesPort {
@@ -215,21 +198,33 @@ impl Port for LanesPort {
         let Ok(mut receiver) = self.shared.receiver.try_lock() else {
             return Ok(0);
         };
-        receiver.probe(&mut self.lanes, &self.shared, now_ns)?;
+        let Receiver {
+            health,
+            order,
+            first,
+            ..
+        } = &mut *receiver;
         let count = self.lanes.len();
-        let first = receiver.first;
-        for lane in (first..count).chain(0..first) {
-            if !receiver.order.has_room(limits::LANE_BATCH_FRAMES) {
+        let mut more = false;
+        for lane in (*first..count).chain(0..*first) {
+            if !order.has_room(limits::LANE_BATCH_FRAMES) {
+                more = true;
                 break;
             }
             let part = &mut self.parts[lane];
             part.clear();
-            if self.lanes[lane].receive(part)? > 0 {
-                receiver.heed(lane, part, count, now_ns);
-            }
+            self.lanes[lane].receive(part)?;
+            more |= part.is_full();
+            part.retain(|frame| !health.heed(frame.octets(), now_ns));
+            order.take(lane, part, now_ns);
         }
-        receiver.first = (first + 1) % count;
-        Ok(receiver.order.give(batch, now_ns))
+        *first = (*first + 1) % count;
+        if !more {
+            order.give_up(now_ns);
+        }
+        let given = order.give(batch);
+        receiver.probe(&mut self.lanes, &self.shared, now_ns)?;
+        Ok(given)
     }
 
     fn transmit(&mut self, batch: &mut Batch) -> Result<usize, PortError> {

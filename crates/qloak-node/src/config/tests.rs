@@ -205,7 +205,7 @@ fn a_line_can_have_several_lanes() {
         (
             LINE_PORT,
             &format!("{}lane_hold_us = 0", lanes(&["l0", "l1"])),
-            "line.lane_hold_us|1 to 100000",
+            "line.lane_hold_us|1 to 20000",
         ),
     ]);
 }

@@ -144,11 +144,11 @@ fn free_port() -> u16 {
 impl Lab {
     /// Starts everything. Channel 1 is aggregated over client ports 1 and 2, channel 2 transparent over 3.
     pub(crate) async fn start(mood: Mood) -> Self {
-        Self::start_with(mood, "").await
+        Self::start_with(mood, 1, "").await
     }
 
-    /// The same with more to say of channel 1.
-    pub(crate) async fn start_with(mood: Mood, trunk: &str) -> Self {
+    /// The same with several lanes, or more to say of channel 1.
+    pub(crate) async fn start_with(mood: Mood, lanes: usize, trunk: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let plan = PkiPlan {
             nodes: vec!["node-a".into(), "node-b".into()],
@@ -188,8 +188,16 @@ impl Lab {
                     "02:51:4c:00:00:0b"
                 }
             };
+            let lanes: Vec<_> = (0..lanes)
+                .map(|lane| {
+                    format!(
+                        "{{ kind = \"memory\", wire = \"{wires}-line-{lane}\", end = \"{own}\" }}"
+                    )
+                })
+                .collect();
             let mut text = format!(
-                "name = \"node-{own}\"\n[line]\nport = {{ kind = \"memory\", wire = \"{wires}-line\", end = \"{own}\" }}\naddress = \"{}\"\npeer_address = \"{}\"\npeer = \"node-{peer}\"\nframe_octets_max = 1514\n[kme]\nurl = \"{kme_url}\"\nidentity = \"kms-a\"\n[manage]\nlisten = \"127.0.0.1:{}\"\n[tls]\nca = \"pki/ca.pem\"\ncert = \"pki/node-{own}.pem\"\nkey = \"pki/node-{own}.key\"\n[policy]\nhazmat = [\"xor\"]\n",
+                "name = \"node-{own}\"\n[line]\nlanes = [{}]\nlane_hold_us = 20000\naddress = \"{}\"\npeer_address = \"{}\"\npeer = \"node-{peer}\"\nframe_octets_max = 1514\n[kme]\nurl = \"{kme_url}\"\nidentity = \"kms-a\"\n[manage]\nlisten = \"127.0.0.1:{}\"\n[tls]\nca = \"pki/ca.pem\"\ncert = \"pki/node-{own}.pem\"\nkey = \"pki/node-{own}.key\"\n[policy]\nhazmat = [\"xor\"]\n",
+                lanes.join(", "),
                 address(own),
                 address(peer),
                 ports[index],

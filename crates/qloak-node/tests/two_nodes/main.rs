@@ -43,13 +43,20 @@ async fn no_frame_is_lost_while_the_suite_changes() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn at_a_constant_rate_no_frame_is_lost_either_and_the_line_is_never_silent() {
     let rate = "constant_rate_bps = 100000000\n";
-    let lab = Lab::start_with(Mood::Good, rate).await;
+    let lab = Lab::start_with(Mood::Good, 1, rate).await;
     // Node b sends no client frame: all its line frames of channel 1 are made up.
     let state = change_suites(lab).await;
     let counters = state.channels[0].outbound.counters;
     assert!(counters.fill_frames > 100);
     assert_eq!(counters.fill_frames, counters.protected_frames);
     assert_eq!(state.channels[0].inbound.counters.mux_errors, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn over_four_lanes_no_frame_is_lost_and_the_order_stays() {
+    let state = change_suites(Lab::start_with(Mood::Good, 4, "").await).await;
+    assert_eq!(state.line.kind, "lanes");
+    assert_eq!(state.channels[0].inbound.counters.fragments_lost, 0);
 }
 
 /// Both channels through all kinds of suite under load; what node b says at the end.
@@ -94,7 +101,14 @@ async fn change_suites(mut lab: Lab) -> NodeState {
         }
         let sent = sender.join().expect("sent");
         let got = receiver.join().expect("received");
-        assert_eq!(got.len(), sent.len(), "client port {client}: frames lost");
+        let inbound = lab.state(1).await.expect("an answer").channels[usize::from(channel) - 1]
+            .inbound
+            .counters;
+        assert_eq!(
+            got.len(),
+            sent.len(),
+            "client port {client}: frames lost; {inbound:?}"
+        );
         assert!(
             got == sent,
             "client port {client}: a frame changed or the order did"

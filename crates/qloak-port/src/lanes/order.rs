@@ -6,7 +6,7 @@
 //!                                                                     has brought one behind 6
 //! ```
 //!
-//! Each lane keeps the order of its frames, so a number that is missing is lost as soon as every lane that is alive
+//! Each lane keeps the order of its frames, so a number that is missing is lost as soon as every lane
 //! has brought a greater one; else when the first frame behind it has waited for as long as lanes may
 //! differ. A frame that comes later than that is handed on at once: nothing is lost here, and what is too late
 //! the replay window refuses. Numbers are read before anyone has verified them: a forger can spoil the order,
@@ -51,6 +51,7 @@ struct Waiting {
 /// Puts frames back in order.
 pub(super) struct Order {
     order_of: OrderOf,
+    lanes: usize,
     hold_ns: u64,
     streams: Vec<Stream>,
     /// The frames that wait, and in the same places what is known of them.
@@ -61,9 +62,10 @@ pub(super) struct Order {
 }
 
 impl Order {
-    pub(super) fn new(order_of: OrderOf, hold_ns: u64, sizes: Sizes) -> Self {
+    pub(super) fn new(order_of: OrderOf, lanes: usize, hold_ns: u64, sizes: Sizes) -> Self {
         Self {
             order_of,
+            lanes,
             hold_ns,
             streams: Vec::with_capacity(LANE_STREAMS_MAX),
             held: Batch::with_sizes(LANES_HELD_FRAMES, sizes),
@@ -82,8 +84,8 @@ impl Order {
         self.ready.spare() >= frames + self.waiting.len()
     }
 
-    /// A lane has brought frames; `alive` has a bit for each lane that can bring more.
-    pub(super) fn take(&mut self, lane: usize, batch: &mut Batch, alive: u32, now_ns: u64) {
+    /// A lane has brought frames.
+    pub(super) fn take(&mut self, lane: usize, batch: &mut Batch, now_ns: u64) {
         for index in 0..batch.len() {
             let Some((name, number)) = (self.order_of)(batch.frames()[index].octets()) else {
                 pass(batch, index, &mut self.ready);
@@ -110,18 +112,23 @@ impl Order {
                     });
                 }
             }
-            self.go_on(stream, alive);
+            self.go_on(stream);
         }
         batch.clear();
     }
 
-    /// Gives what is in order, or has waited for long enough, as far as there is room; says how many.
-    pub(super) fn give(&mut self, batch: &mut Batch, now_ns: u64) -> usize {
+    /// Hands on what has waited for long enough. To be called when the lanes have nothing more at the moment: what
+    /// is missing may lie there for as long as we did not look.
+    pub(super) fn give_up(&mut self, now_ns: u64) {
         let hold_ns = self.hold_ns;
         let over = |waiting: &Waiting| now_ns.saturating_sub(waiting.since_ns) >= hold_ns;
         while let Some(index) = self.waiting.iter().position(over) {
             self.skip_to(index);
         }
+    }
+
+    /// Gives what is in order, as far as there is room; says how many.
+    pub(super) fn give(&mut self, batch: &mut Batch) -> usize {
         let given = self.ready.len().min(batch.spare());
         for index in 0..given {
             pass(&mut self.ready, index, batch);
@@ -169,24 +176,18 @@ impl Order {
     }
 
     /// Hands on what follows without a gap, and beyond a gap that nothing can fill any more.
-    fn go_on(&mut self, stream: usize, alive: u32) {
+    fn go_on(&mut self, stream: usize) {
         loop {
             let Some(first) = self.first(stream) else {
                 return;
             };
             let state = &self.streams[stream];
             let number = self.waiting[first].number;
-            let lanes = state
-                .last
-                .iter()
-                .enumerate()
-                .filter(|(lane, _)| alive & 1 << lane != 0);
+            let mut lanes = state.last[..self.lanes].iter();
             let may_go = match state.next {
                 Some(next) if next == number => true,
-                Some(next) => lanes
-                    .into_iter()
-                    .all(|(_, last)| last.is_some_and(|last| distance(next, last) > 0)),
-                None => lanes.into_iter().all(|(_, last)| last.is_some()),
+                Some(next) => lanes.all(|last| last.is_some_and(|last| distance(next, last) > 0)),
+                None => lanes.all(Option::is_some),
             };
             if !may_go {
                 return;
@@ -265,15 +266,13 @@ mod tests {
 
     struct Test {
         order: Order,
-        lanes: usize,
         now_ns: u64,
     }
 
     impl Test {
         fn new(lanes: usize) -> Self {
             Self {
-                order: Order::new(order_of, HOLD_NS, SIZES),
-                lanes,
+                order: Order::new(order_of, lanes, HOLD_NS, SIZES),
                 now_ns: 0,
             }
         }
@@ -286,15 +285,15 @@ mod tests {
                 frame.extend(number.to_be_bytes());
                 assert!(batch.push(&frame));
             }
-            let alive = (1 << self.lanes) - 1;
-            self.order.take(lane, &mut batch, alive, self.now_ns);
+            self.order.take(lane, &mut batch, self.now_ns);
             assert!(batch.is_empty());
         }
 
         fn get(&mut self) -> Vec<u32> {
             let mut batch = Batch::with_sizes(64, SIZES);
             let mut got = Vec::new();
-            while self.order.give(&mut batch, self.now_ns) > 0 {
+            self.order.give_up(self.now_ns);
+            while self.order.give(&mut batch) > 0 {
                 let number = |frame: &crate::Frame| {
                     u32::from_be_bytes(*frame.octets()[1..].first_chunk().unwrap())
                 };
