@@ -43,6 +43,28 @@ macro_rules! simd {
     }};
 }
 
+/// [`Blocks::in_order`] for x86's registers of one class.
+#[cfg(target_arch = "x86_64")]
+macro_rules! in_order {
+    ($class:ident, $vector:ty: $a:expr, $b:expr, $c:expr, $d:expr) => {{
+        // A function of its own, for only one with AVX may name such registers.
+        #[inline]
+        #[target_feature(enable = "avx")]
+        fn in_order(a: &mut $vector, b: &mut $vector, c: &mut $vector, d: &mut $vector) {
+            // SAFETY: there is no instruction, only a comment that names the registers.
+            #[allow(unsafe_code)]
+            unsafe {
+                std::arch::asm! {
+                    "/* {} {} {} {} */",
+                    inout($class) *a, inout($class) *b, inout($class) *c, inout($class) *d,
+                    options(nomem, nostack, preserves_flags)
+                }
+            }
+        }
+        simd!(in_order($a, $b, $c, $d));
+    }};
+}
+
 /// A backend whose registers need CPU features: its value, and the one function that has them on.
 macro_rules! backend {
     (

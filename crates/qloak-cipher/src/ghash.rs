@@ -109,6 +109,14 @@ impl<V: Clmul, const KARATSUBA: bool> Hash<'_, V, KARATSUBA> {
         self.add(ciphertext.reverse(), V::COUNT);
     }
 
+    /// The same between two rounds of a cipher, of whose registers `beside` is one. There it stays:
+    /// multiplications that the compiler gathers behind all rounds have nothing beside them.
+    #[inline(always)]
+    pub(crate) fn block_beside(&mut self, ciphertext: V, beside: &mut V) {
+        self.block(ciphertext);
+        V::in_order(beside, &mut self.low, &mut self.middle, &mut self.high);
+    }
+
     /// Takes in `octets`, which end where a block may be padded.
     #[inline(always)]
     pub(crate) fn absorb(&mut self, octets: &[u8]) {

@@ -103,6 +103,11 @@ impl Blocks for Xmm {
     fn fold(self) -> Block {
         self.block()
     }
+
+    #[inline(always)]
+    fn in_order(a: &mut Self, b: &mut Self, c: &mut Self, d: &mut Self) {
+        in_order!(xmm_reg, __m128i: &mut a.0, &mut b.0, &mut c.0, &mut d.0);
+    }
 }
 
 impl Rounds for Xmm {
@@ -261,6 +266,11 @@ impl Blocks for Ymm {
             _mm256_extracti128_si256::<1>(self.0)
         )))
         .block()
+    }
+
+    #[inline(always)]
+    fn in_order(a: &mut Self, b: &mut Self, c: &mut Self, d: &mut Self) {
+        in_order!(ymm_reg, __m256i: &mut a.0, &mut b.0, &mut c.0, &mut d.0);
     }
 }
 

@@ -8,6 +8,8 @@
 //!   opening   AES of stripe i  |  GHASH of stripe i
 //! ```
 //!
+//! Each block is held beside its round ([`Blocks::in_order`](crate::lanes::Blocks::in_order)).
+//!
 //! A frame shorter than a stripe has nothing to hash between; such frames are enciphered one after the
 //! other and hashed one after the other, so that the CPU has several under way in either pass.
 
@@ -135,9 +137,10 @@ fn hashed<J, V, const K: usize, const SEAL: bool, const KARATSUBA: bool>(
 }
 
 /// Work that goes on between the rounds of a stripe.
-trait Between {
-    /// After a round, counted from 0; `data` is what the stripe will change, `N` registers of it.
-    fn round<const N: usize>(&mut self, round: usize, data: &[u8]);
+trait Between<V> {
+    /// After a round, counted from 0; `data` is what the stripe will change, `N` registers of it;
+    /// `stream` is the first of the registers in work.
+    fn round<const N: usize>(&mut self, round: usize, data: &[u8], stream: &mut V);
     /// After the rounds.
     fn end(&mut self, data: &[u8]);
 }
@@ -145,9 +148,9 @@ trait Between {
 /// Nothing goes on.
 struct Nothing;
 
-impl Between for Nothing {
+impl<V> Between<V> for Nothing {
     #[inline(always)]
-    fn round<const N: usize>(&mut self, _: usize, _: &[u8]) {}
+    fn round<const N: usize>(&mut self, _: usize, _: &[u8], _: &mut V) {}
 
     #[inline(always)]
     fn end(&mut self, _: &[u8]) {}
@@ -156,11 +159,12 @@ impl Between for Nothing {
 /// The full stripe before this one is hashed.
 struct HashBefore<'h, 'k, 'd, V, const KARATSUBA: bool>(&'h mut Hash<'k, V, KARATSUBA>, &'d [u8]);
 
-impl<V: Clmul, const KARATSUBA: bool> Between for HashBefore<'_, '_, '_, V, KARATSUBA> {
+impl<V: Clmul, const KARATSUBA: bool> Between<V> for HashBefore<'_, '_, '_, V, KARATSUBA> {
     #[inline(always)]
-    fn round<const N: usize>(&mut self, round: usize, _: &[u8]) {
+    fn round<const N: usize>(&mut self, round: usize, _: &[u8], stream: &mut V) {
         if round < WIDE {
-            self.0.block(V::load(&self.1[round * V::OCTETS..]));
+            let ciphertext = V::load(&self.1[round * V::OCTETS..]);
+            self.0.block_beside(ciphertext, stream);
         }
     }
 
@@ -176,11 +180,12 @@ impl<V: Clmul, const KARATSUBA: bool> Between for HashBefore<'_, '_, '_, V, KARA
 /// This stripe is hashed before it changes.
 struct HashThis<'h, 'k, V, const KARATSUBA: bool>(&'h mut Hash<'k, V, KARATSUBA>);
 
-impl<V: Clmul, const KARATSUBA: bool> Between for HashThis<'_, '_, V, KARATSUBA> {
+impl<V: Clmul, const KARATSUBA: bool> Between<V> for HashThis<'_, '_, V, KARATSUBA> {
     #[inline(always)]
-    fn round<const N: usize>(&mut self, round: usize, data: &[u8]) {
+    fn round<const N: usize>(&mut self, round: usize, data: &[u8], stream: &mut V) {
         if round < N && data.len() >= (round + 1) * V::OCTETS {
-            self.0.block(V::load(&data[round * V::OCTETS..]));
+            let ciphertext = V::load(&data[round * V::OCTETS..]);
+            self.0.block_beside(ciphertext, stream);
         }
     }
 
@@ -210,13 +215,13 @@ impl<'k, V: Rounds, const K: usize> Stream<'k, V, K> {
 
     /// A full stripe in place.
     #[inline(always)]
-    fn full(&mut self, data: &mut [u8], between: &mut impl Between) {
+    fn full(&mut self, data: &mut [u8], between: &mut impl Between<V>) {
         self.stripe::<WIDE>(&mut data[..WIDE * V::OCTETS], between);
     }
 
     /// Whatever is left, less than a full stripe.
     #[inline(always)]
-    fn rest(&mut self, data: &mut [u8], between: &mut impl Between) {
+    fn rest(&mut self, data: &mut [u8], between: &mut impl Between<V>) {
         match data.len().div_ceil(V::OCTETS) {
             0 => between.end(data),
             1 => self.stripe::<1>(data, between),
@@ -229,7 +234,7 @@ impl<'k, V: Rounds, const K: usize> Stream<'k, V, K> {
 
     /// At most `N` registers in place, of which the last may be part of one.
     #[inline(always)]
-    fn stripe<const N: usize>(&mut self, data: &mut [u8], between: &mut impl Between) {
+    fn stripe<const N: usize>(&mut self, data: &mut [u8], between: &mut impl Between<V>) {
         let keys = self.keys.afresh();
         let mut stream: [V; N] = counters(self.base, self.counter);
         self.counter = self.counter.wrapping_add((N * V::COUNT) as u32);
@@ -238,7 +243,7 @@ impl<'k, V: Rounds, const K: usize> Stream<'k, V, K> {
             ($($number:literal)*) => {$(
                 if $number < K - 1 {
                     round::<V, N, false>(&mut stream, keys.get($number));
-                    between.round::<N>($number - 1, data);
+                    between.round::<N>($number - 1, data, &mut stream[0]);
                 }
             )*};
         }
