@@ -230,35 +230,34 @@ impl Port for LanesPort {
     fn transmit(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
         let usable = self.shared.usable.lanes();
         let lanes = usable.count_ones() as usize;
-        let (frames, mut next) = (batch.len(), 0);
-        let count = self.lanes.len();
+        let (count, frames) = (self.lanes.len(), batch.len());
         let in_turn = (self.first..count).chain(0..self.first);
-        self.parts.iter_mut().for_each(Batch::clear);
-        for (turn, lane) in in_turn.filter(|lane| usable & 1 << lane != 0).enumerate() {
-            // Its part of the batch, in one piece: the far end has the less to put in order.
-            let end = frames * (turn + 1) / lanes.max(1);
-            while next < end && batch.give(next, &mut self.parts[lane]) {
-                next += 1;
-            }
-            self.lanes[lane].transmit(&mut self.parts[lane])?;
-        }
         self.first = (self.first + 1) % count;
-        // What a lane had no room for goes back to whoever decides about it, before what was not looked at.
-        let rest = next..frames;
-        let mut kept = 0;
-        for part in &mut self.parts {
-            for index in 0..part.len() {
-                std::mem::swap(&mut batch.frames_mut()[kept], &mut part.frames_mut()[index]);
-                kept += 1;
-            }
+        let mut sent = 0;
+        for (turn, lane) in in_turn.filter(|lane| usable & 1 << lane != 0).enumerate() {
+            // Its piece of the batch, whole: the far end has the less to put in order.
+            let (part, end) = (&mut self.parts[lane], frames * (turn + 1) / lanes);
             part.clear();
+            for index in sent..end {
+                if !batch.give(index, part) {
+                    break;
+                }
+            }
+            let given = part.len();
+            let outcome = self.lanes[lane].transmit(part);
+            sent += given - part.len();
+            // What it had no room for goes back where it was, and nothing overtakes it on another lane: each
+            // lane keeps the order, which the far end relies on.
+            for (index, frame) in (sent..).zip(part.frames_mut()) {
+                std::mem::swap(&mut batch.frames_mut()[index], frame);
+            }
+            outcome?;
+            if sent < end {
+                break;
+            }
         }
-        for index in rest {
-            batch.frames_mut().swap(kept, index);
-            kept += 1;
-        }
-        batch.truncate(kept);
-        Ok(frames - kept)
+        batch.drop_front(sent);
+        Ok(sent)
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
