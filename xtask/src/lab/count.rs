@@ -7,7 +7,7 @@
 
 use std::{collections::BTreeMap, process::Command, time::Duration};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::state::Node;
 use crate::{
@@ -35,7 +35,7 @@ struct Kernel {
 }
 
 /// What a phase did.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Count {
     /// Client frames that the nodes took, both ways.
     pub(crate) taken: u64,
@@ -95,6 +95,43 @@ impl Snapshot {
             .tcp_again
             .saturating_sub(earlier.kernel.tcp_again);
         count
+    }
+
+    /// Where the counters of the two nodes contradict each other, channel by channel and way by way, in
+    /// words. Both must have been still when the snapshots were taken.
+    pub(crate) fn disagreements(&self, earlier: &Self) -> Vec<String> {
+        let mut found = Vec::new();
+        for ((from, to), (far_from, far_to)) in [
+            ((&earlier.a, &self.a), (&earlier.b, &self.b)),
+            ((&earlier.b, &self.b), (&earlier.a, &self.a)),
+        ] {
+            let ends = from.channels.iter().zip(&to.channels);
+            let far_ends = far_from.channels.iter().zip(&far_to.channels);
+            for ((before, after), (far_before, far_after)) in ends.zip(far_ends) {
+                let (out, was_out) = (&after.outbound.counters, &before.outbound.counters);
+                let (into, was_into) = (&far_after.inbound.counters, &far_before.inbound.counters);
+                for (what, near, far) in [
+                    (
+                        "line frames",
+                        out.protected_frames - was_out.protected_frames,
+                        into.ok - was_into.ok,
+                    ),
+                    (
+                        "client frames",
+                        out.client_frames - was_out.client_frames,
+                        into.client_frames - was_into.client_frames,
+                    ),
+                ] {
+                    if near != far {
+                        found.push(format!(
+                            "channel {}: {} sent {near} {what}, {} counted {far}",
+                            after.name, to.node, far_to.node
+                        ));
+                    }
+                }
+            }
+        }
+        found
     }
 
     /// Frames dropped on the line itself, by the kernel or at a node's line port: for the words of a
@@ -157,6 +194,30 @@ impl Count {
                 .bad_agreement
                 .saturating_sub(near.0.strays.bad_agreement);
         self.agreement_replayed += to.replayed.saturating_sub(from.replayed);
+    }
+
+    /// What is missing or too much though no channel should have been closed, in words.
+    pub(crate) fn losses(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.lost > 0 {
+            found.push(format!(
+                "{} client frames lost, {} of them dropped by the kernel at client ports",
+                self.lost, self.kernel_drops
+            ));
+        }
+        if self.extra > 0 {
+            found.push(format!(
+                "{} frames were delivered that no client had sent",
+                self.extra
+            ));
+        }
+        if self.refused > 0 {
+            found.push(format!("{} frames met a closed channel", self.refused));
+        }
+        if self.taken == 0 {
+            found.push("no traffic".to_owned());
+        }
+        found
     }
 
     /// Gb/s of client frames delivered, both ways together.
