@@ -70,6 +70,8 @@ const TCP_END_PATIENCE: Duration = Duration::from_secs(40);
 pub(super) struct Loaded {
     /// From its begin to its end.
     pub(super) time: Duration,
+    /// From the first count to the last: longer, because nothing may be under way at either.
+    pub(super) counted: Duration,
     /// Everything that was counted, taken while nothing was under way.
     pub(super) count: Count,
     /// Losses, contradictions between the counters of the two nodes, complaints of TCP; in words.
@@ -85,7 +87,8 @@ pub(super) fn under_load(
     octets_per_s: u64,
     mut meanwhile: impl FnMut(&mut Lab, Duration) -> Done,
 ) -> Done<Loaded> {
-    let before = snapshot(lab)?;
+    let (before, still_before) = snapshot(lab)?;
+    let counted = Instant::now();
     let traffic = Part::send(lab.folder(), layout.client_ports(), time, octets_per_s)?;
     let begin = Instant::now();
     let sent = loop {
@@ -99,24 +102,30 @@ pub(super) fn under_load(
         meanwhile(lab, begin.elapsed())?;
     };
     let time = begin.elapsed();
-    let after = snapshot(lab)?;
+    let (after, still_after) = snapshot(lab)?;
+    let counted = counted.elapsed();
     let count = after.since(&before);
     let mut faults: Vec<String> = sent
         .faults
         .iter()
         .map(|text| format!("TCP: {text}"))
         .collect();
-    faults.extend(count.losses());
-    faults.extend(after.disagreements(&before));
+    if still_before && still_after {
+        faults.extend(count.losses());
+        faults.extend(after.disagreements(&before));
+    } else {
+        faults.push("frames never stood still, so what was lost is not known".to_owned());
+    }
     Ok(Loaded {
         time,
+        counted,
         count,
         faults,
     })
 }
 
-/// Everything that counts, while nothing is under way.
-fn snapshot(lab: &mut Lab) -> Done<Snapshot> {
-    let (a, b, _) = lab.drain(&mut |_, _| {})?;
-    Snapshot::take(a, b, true)
+/// Everything that counts, while nothing is under way; false when frames still came after all patience.
+fn snapshot(lab: &mut Lab) -> Done<(Snapshot, bool)> {
+    let (a, b, still) = lab.drain(&mut |_, _| {})?;
+    Ok((Snapshot::take(a, b, true)?, still))
 }

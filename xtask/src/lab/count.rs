@@ -110,19 +110,23 @@ impl Snapshot {
             for ((before, after), (far_before, far_after)) in ends.zip(far_ends) {
                 let (out, was_out) = (&after.outbound.counters, &before.outbound.counters);
                 let (into, was_into) = (&far_after.inbound.counters, &far_before.inbound.counters);
-                for (what, near, far) in [
+                let closed = out.no_sa > was_out.no_sa;
+                for (what, near, far, holds) in [
                     (
                         "line frames",
                         out.protected_frames - was_out.protected_frames,
                         into.ok - was_into.ok,
+                        true,
                     ),
+                    // What waited in an open line frame when the channel closed was taken and never left.
                     (
                         "client frames",
                         out.client_frames - was_out.client_frames,
                         into.client_frames - was_into.client_frames,
+                        !closed,
                     ),
                 ] {
-                    if near != far {
+                    if holds && near != far {
                         found.push(format!(
                             "channel {}: {} sent {near} {what}, {} counted {far}",
                             after.name, to.node, far_to.node

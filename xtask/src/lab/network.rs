@@ -81,6 +81,12 @@ impl Space {
         ip(&["-n", name, "link", "set", interface, "mtu", &mtu, "up"])
     }
 
+    /// Sends what has no other way to an interface.
+    pub(crate) fn route_all_to(self, interface: &str) -> Done {
+        let name = self.name();
+        ip(&["-n", name, "route", "replace", "default", "dev", interface])
+    }
+
     /// Takes the addresses of an interface away.
     pub(crate) fn take_addresses(self, interface: &str) -> Done {
         ip(&["-n", self.name(), "address", "flush", "dev", interface])

@@ -76,6 +76,7 @@ pub(crate) struct Sa {
 pub(crate) struct OutboundCounters {
     pub(crate) protected_frames: u64,
     pub(crate) client_frames: u64,
+    pub(crate) no_sa: u64,
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -72,6 +72,8 @@ impl<'a> Line<'a> {
         ] {
             space.take_addresses(interface)?;
             space.give_address(interface, address, mtu)?;
+            // vpncloud asks the kernel for a way to the Internet at its start, and panics without one.
+            space.route_all_to(interface)?;
         }
         Ok(Self { mtu, folder })
     }
