@@ -291,3 +291,25 @@ fn kms(site: Site, place: Place, layout: &Layout) -> String {
         far_node = far.node(),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layout_is_what_stands_in_the_files() {
+        let mut layout = Layout::demo();
+        layout.keys.ahead = 77;
+        layout.hazmat = vec!["plain".to_owned()];
+        let text = node(Site::A, Place::Namespaces, &layout);
+        let file: toml::Table = toml::from_str(&text).expect("TOML");
+        assert_eq!(file["key_ram"]["fill"].as_integer(), Some(77));
+        assert_eq!(file["policy"]["hazmat"][0].as_str(), Some("plain"));
+        let clients = file["client"].as_array().expect("client ports");
+        assert_eq!(clients.len(), usize::from(layout.client_ports()));
+        let channels = file["channel"].as_array().expect("channels");
+        assert_eq!(channels[0]["clients"].as_array().map(Vec::len), Some(8));
+        let text = kms(Site::A, Place::Namespaces, &layout);
+        assert!(toml::from_str::<toml::Table>(&text).is_ok(), "{text}");
+    }
+}

@@ -356,6 +356,61 @@ mod tests {
         assert_eq!((count.taken, count.refused, count.lost), (10, 4, 2));
     }
 
+    /// A node with one channel that protected and took in so many frames.
+    fn channel(sent: u64, no_sa: u64, received: u64) -> Node {
+        let mut node = node(0, 0, 0);
+        let text = serde_json::json!({
+            "name": "trunk", "status": "open", "rekeys": 0, "last_suite_change_ms": null,
+            "limits": { "seconds": 1, "rekey_at_percent": 1 },
+            "outbound": {
+                "encoding": null,
+                "counters": { "protected_frames": sent, "client_frames": sent, "no_sa": no_sa },
+            },
+            "inbound": { "counters": {
+                "ok": received, "late": 0, "replayed": 0, "not_valid": 0,
+                "client_frames": received.saturating_sub(no_sa), "client_octets": 0,
+            } },
+        });
+        node.channels = vec![serde_json::from_value(text).expect("a channel")];
+        node
+    }
+
+    #[test]
+    fn counters_of_two_nodes_agree_or_it_is_said_where_not() {
+        let before = snapshot(channel(5, 0, 7), channel(7, 0, 5), 0);
+        let agrees = snapshot(channel(15, 0, 27), channel(27, 0, 15), 0);
+        assert_eq!(agrees.disagreements(&before), Vec::<String>::new());
+        let fewer = snapshot(channel(15, 0, 27), channel(27, 0, 14), 0);
+        let found = fewer.disagreements(&before);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains("trunk") && found[0].contains("sent 10 line frames"));
+    }
+
+    #[test]
+    fn what_a_closing_channel_held_is_no_disagreement() {
+        let before = snapshot(channel(0, 0, 0), channel(0, 0, 0), 0);
+        let after = snapshot(channel(10, 2, 0), channel(0, 2, 10), 0);
+        assert_eq!(after.disagreements(&before), Vec::<String>::new());
+    }
+
+    #[test]
+    fn losses_are_told_in_words() {
+        let good = Count {
+            taken: 1,
+            ..Count::default()
+        };
+        assert_eq!(good.losses(), Vec::<String>::new());
+        let bad = Count {
+            taken: 9,
+            lost: 2,
+            extra: 1,
+            refused: 3,
+            ..Count::default()
+        };
+        assert_eq!(bad.losses().len(), 3);
+        assert_eq!(Count::default().losses(), ["no traffic"]);
+    }
+
     #[test]
     fn the_kernels_words_about_tcp() {
         let text = "Ip: A\nIp: 1\nTcp: ActiveOpens RetransSegs InErrs\nTcp: 3 42 0\n";
