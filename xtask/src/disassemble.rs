@@ -21,7 +21,7 @@ use anstream::println;
 use comfy_table::{Table, presets::UTF8_BORDERS_ONLY};
 
 use crate::{
-    demo,
+    lab,
     ui::{Done, Failure},
 };
 use image::{Function, Image};
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     }
     let binary = match &arguments.binary {
         Some(binary) => binary.clone(),
-        None => demo::build_product()?,
+        None => lab::build_product()?,
     };
     let kernels = kernels(&Image::read(&binary)?)?;
     let mut table = Table::new();

@@ -14,6 +14,8 @@ mod emulate;
 mod fuzz;
 mod lab;
 mod limits;
+mod parts;
+mod pcap;
 mod proc;
 mod setup;
 mod steps;
@@ -60,9 +62,9 @@ enum Command {
     Lab(lab::Arguments),
     /// Install what the other commands need. They call it themselves.
     Setup(setup::Arguments),
-    /// Parts of the demo that run inside a namespace; not for people.
+    /// Parts of the demo and of the benchmarks that run inside a namespace; not for people.
     #[command(hide = true)]
-    Part(demo::parts::Arguments),
+    Part(parts::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -79,7 +81,7 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Setup(arguments) => setup::run(&arguments),
-        Command::Part(arguments) => demo::parts::run(&arguments),
+        Command::Part(arguments) => parts::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

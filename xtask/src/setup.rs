@@ -54,6 +54,15 @@ pub(crate) enum Need {
         /// The file that it brings.
         file: &'static str,
     },
+    /// A program that only a benchmark of the whole product needs.
+    Program {
+        /// The Debian package.
+        package: &'static str,
+        /// The program that it brings.
+        program: &'static str,
+        /// What for.
+        why: &'static str,
+    },
 }
 
 impl Need {
@@ -86,7 +95,7 @@ impl Need {
             Self::Make => "make",
             Self::Xorriso => "xorriso",
             Self::Valgrind => "valgrind",
-            Self::Peer { package, .. } => package,
+            Self::Peer { package, .. } | Self::Program { package, .. } => package,
         }
     }
 
@@ -104,6 +113,7 @@ impl Need {
             Self::Xorriso => "the disc that the emulated machine boots",
             Self::Valgrind => "following secrets through the ciphers",
             Self::Peer { .. } => "a peer of the cipher benchmark",
+            Self::Program { why, .. } => why,
         }
     }
 
@@ -122,6 +132,7 @@ impl Need {
             Self::Xorriso => tree::program("xorriso").is_some(),
             Self::Valgrind => tree::program("valgrind").is_some(),
             Self::Peer { file, .. } => tree::has_library(file),
+            Self::Program { program, .. } => tree::program(program).is_some(),
             Self::PeerPython => {
                 venv_is_current()
                     || Command::new("python3")

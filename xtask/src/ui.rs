@@ -3,6 +3,7 @@
 use std::{
     fmt,
     io::{self, IsTerminal},
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
@@ -59,6 +60,27 @@ impl<T, E: fmt::Display> Context<T> for Result<T, E> {
     }
 }
 
+/// Whether standard output belongs to one JSON document, so that words for people go to standard error.
+static FOR_JSON: AtomicBool = AtomicBool::new(false);
+
+/// From now on nothing but [`output`] writes to standard output.
+pub(crate) fn keep_output_for_json() {
+    FOR_JSON.store(true, Ordering::Relaxed);
+}
+
+/// What the command was asked for.
+pub(crate) fn output(text: impl fmt::Display) {
+    println!("{text}");
+}
+
+fn tell(text: impl fmt::Display) {
+    if FOR_JSON.load(Ordering::Relaxed) {
+        eprintln!("{text}");
+    } else {
+        println!("{text}");
+    }
+}
+
 /// The last words of a failed command.
 pub(crate) fn failure(failure: &Failure) {
     eprintln!("{BAD}failed{BAD:#} {failure}");
@@ -66,17 +88,17 @@ pub(crate) fn failure(failure: &Failure) {
 
 /// A heading.
 pub(crate) fn head(text: impl fmt::Display) {
-    println!("{HEAD}{text}{HEAD:#}");
+    tell(format_args!("{HEAD}{text}{HEAD:#}"));
 }
 
 /// Something to know.
 pub(crate) fn note(text: impl fmt::Display) {
-    println!("{NOTE}note{NOTE:#} {text}");
+    tell(format_args!("{NOTE}note{NOTE:#} {text}"));
 }
 
 /// A plain line.
 pub(crate) fn line(text: impl fmt::Display) {
-    println!("{text}");
+    tell(text);
 }
 
 /// Whether a person watches.
@@ -93,6 +115,37 @@ pub(crate) fn spinner(text: &str) -> ProgressBar {
     if let Ok(style) =
         ProgressStyle::with_template("{spinner:.cyan} {prefix} {elapsed:.dim} {wide_msg:.dim}")
     {
+        bar.set_style(style);
+    }
+    bar.set_prefix(text.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
+
+/// A bar that fills with the time of a run; its position is in seconds. Silent when nobody watches.
+pub(crate) fn clock(text: &str, time: Duration) -> ProgressBar {
+    bar(
+        text,
+        time.as_secs(),
+        "{spinner:.cyan} {prefix} {wide_bar:.cyan} {pos}/{len} s {msg:.dim}",
+    )
+}
+
+/// A bar that fills with the rows of a table. Silent when nobody watches.
+pub(crate) fn rows(text: &str, count: usize) -> ProgressBar {
+    bar(
+        text,
+        count as u64,
+        "{spinner:.cyan} {prefix} {wide_bar:.cyan} {pos}/{len} {msg:.dim}",
+    )
+}
+
+fn bar(text: &str, length: u64, template: &str) -> ProgressBar {
+    if !is_live() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(length);
+    if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
     bar.set_prefix(text.to_owned());

@@ -15,14 +15,10 @@
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
-use super::{
-    offline,
-    pcap::{self, Writer},
-    phases, report,
-    stage::Stage,
-};
+use super::{offline, phases, report, stage::Stage};
 use crate::{
     lab::config::Place,
+    pcap::{self, Writer},
     tree,
     ui::{self, Context, Done, Failure},
 };
@@ -51,7 +47,7 @@ pub(crate) fn run(quick: bool, binary: Option<&Path>) -> Done {
     let rows = rows?;
     let mut good = report::show(&rows);
     let folder = stage.folder().to_owned();
-    let binary = stage.operator.binary.clone();
+    let binary = stage.lab.operator.binary.clone();
     drop(stage);
     good &= compare(&folder, "from-a.pcap", "out-b-1.pcap")?;
     good &= compare(&folder, "from-b.pcap", "out-a-1.pcap")?;

@@ -5,24 +5,17 @@
 //! ports, fed from a capture of such traffic. Either way it walks through the same phases, counts every
 //! frame at both ends, and fails if one is missing.
 
-mod count;
 mod memory;
 mod offline;
-pub(crate) mod operator;
 mod outside;
-pub(crate) mod parts;
-mod pcap;
 mod phases;
-mod ping;
-mod raw;
 mod report;
 mod stage;
-mod state;
 mod view;
 
 use std::path::PathBuf;
 
-pub(crate) use stage::{Stage, build_product};
+use stage::Stage;
 
 use crate::{
     lab::{config::Place, network},
@@ -110,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         stage.folder().display()
     ));
     if arguments.keep {
-        stage.keep();
+        stage.lab.keep();
         ui::note("everything runs on: cargo xtask lab status, cargo xtask lab down");
     }
     if good {

@@ -6,13 +6,11 @@ use std::{fs, io::Read, path::Path, process::Command};
 
 use serde::Deserialize;
 
-use super::{
-    outside,
+use super::outside;
+use crate::{
+    lab::{config::ADDRESS_A, layout::FIRST_SUITE},
     parts::changed,
     pcap::{self, Writer},
-};
-use crate::{
-    lab::config::{ADDRESS_A, FIRST_SUITE},
     tree,
     ui::{self, Context, Done, Failure},
 };

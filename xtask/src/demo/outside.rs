@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, path::Path, process::Command};
 
 use crate::{
-    lab::config::{ADDRESS_A, ADDRESS_B, CHANNELS},
+    lab::{
+        config::{ADDRESS_A, ADDRESS_B},
+        layout::CHANNELS,
+    },
     proc, tree,
     ui::{Done, Failure},
 };

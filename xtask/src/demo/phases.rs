@@ -10,19 +10,17 @@
 
 use std::time::{Duration, Instant};
 
-use super::{
-    count::{Count, Snapshot},
-    parts::{Injected, Sent},
-    ping::{Ping, RoundTrips},
-    report::Row,
-    stage::{self, Stage},
-    state::Node,
-};
+use super::{report::Row, stage::Stage};
 use crate::{
     lab::{
-        config::{CHANNELS, FIRST_SUITE, Place, Site},
+        config::{Place, Site},
+        count::{Count, Snapshot},
+        layout::{CHANNELS, CLIENT_PORTS, FIRST_SUITE},
+        ping::{Ping, RoundTrips},
         programs::Part,
+        state::Node,
     },
+    parts::{Injected, Sent},
     ui::{BAD, Done, Failure, GOOD, NOTE},
 };
 
@@ -113,7 +111,7 @@ fn walk_one(stage: &mut Stage, phase: &Phase) -> Done<Row> {
     act(stage, phase, &mut seen)?;
     let ended = traffic.finish(stage, phase, begin)?;
     // Captured traffic flows as long as it was laid out for, whatever we did meanwhile.
-    let time = match stage.place {
+    let time = match stage.lab.place {
         Place::Namespaces => ended.time,
         Place::Memory { .. } => phase.time,
     };
@@ -149,7 +147,7 @@ fn walk_one(stage: &mut Stage, phase: &Phase) -> Done<Row> {
 /// Everything that counts, while nothing is under way.
 fn snapshot(stage: &mut Stage) -> Done<Snapshot> {
     let (a, b) = stage.drain()?;
-    Snapshot::take(a, b, stage.place == Place::Namespaces)
+    Snapshot::take(a, b, stage.lab.place == Place::Namespaces)
 }
 
 /// The traffic of a phase.
@@ -170,8 +168,8 @@ struct Ended {
 
 impl Traffic {
     fn start(stage: &mut Stage, phase: &Phase, before: &Snapshot) -> Done<Self> {
-        if stage.place == Place::Namespaces {
-            let tcp = stage::send(stage.folder(), phase.time, PACE)?;
+        if stage.lab.place == Place::Namespaces {
+            let tcp = Part::send(stage.folder(), CLIENT_PORTS, phase.time, PACE)?;
             let pings = PING_PORTS
                 .iter()
                 .map(|port| Ping::start(*port, phase.time, stage.folder()));
@@ -250,7 +248,7 @@ fn change_suite(stage: &mut Stage, suite: &'static str, seen: &mut Seen) -> Done
         stage
             .view
             .event(NOTE, &format!("qloak suite set: {name} to {suite}"));
-        stage.operator.set_suite(channel, suite)?;
+        stage.lab.operator.set_suite(channel, suite)?;
     }
     let patience = Duration::from_secs(10);
     if stage
@@ -284,7 +282,7 @@ fn rekey(stage: &mut Stage, times: u32) -> Done {
     );
     for _ in 0..times {
         for (channel, ..) in CHANNELS {
-            stage.operator.rekey(channel)?;
+            stage.lab.operator.rekey(channel)?;
         }
         stage.watch(Duration::from_millis(250))?;
     }
@@ -299,22 +297,23 @@ fn cut(stage: &mut Stage, seen: &mut Seen) -> Done {
     );
     for (channel, ..) in CHANNELS {
         stage
+            .lab
             .operator
             .set_limit_seconds(channel, CUT_LIMIT.as_secs(), CUT_REKEY_PERCENT)?;
     }
     for (channel, ..) in CHANNELS {
-        stage.operator.rekey(channel)?;
+        stage.lab.operator.rekey(channel)?;
     }
     stage.watch(Duration::from_millis(500))?;
     tell(
         stage,
         "both KMSs stop; both nodes forget the keys that they had fetched ahead",
     );
-    for kms in &mut stage.kms {
+    for kms in &mut stage.lab.kms {
         kms.stop();
     }
     for site in Site::BOTH {
-        stage.operator.soft_reset(site)?;
+        stage.lab.operator.soft_reset(site)?;
     }
     let cut = Instant::now();
     let mut expect =
@@ -355,7 +354,7 @@ fn cut(stage: &mut Stage, seen: &mut Seen) -> Done {
     )?;
     stage.watch(Duration::from_millis(500))?;
     tell(stage, "both KMSs start again");
-    for kms in &mut stage.kms {
+    for kms in &mut stage.lab.kms {
         kms.start()?;
     }
     expect(
@@ -365,7 +364,7 @@ fn cut(stage: &mut Stage, seen: &mut Seen) -> Done {
         &|a, b| a.all_open() && b.all_open(),
     )?;
     for (channel, ..) in CHANNELS {
-        stage.operator.set_limit_seconds(channel, 3600, 80)?;
+        stage.lab.operator.set_limit_seconds(channel, 3600, 80)?;
     }
     Ok(())
 }
@@ -373,7 +372,7 @@ fn cut(stage: &mut Stage, seen: &mut Seen) -> Done {
 fn attack(stage: &mut Stage, seen: &mut Seen) -> Done {
     // A rekey just before, so that there are announces of this very association to repeat.
     for (channel, ..) in CHANNELS {
-        stage.operator.rekey(channel)?;
+        stage.lab.operator.rekey(channel)?;
     }
     stage.watch(Duration::from_millis(800))?;
     let Some(line) = &mut stage.line else {

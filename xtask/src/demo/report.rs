@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use comfy_table::{Cell, CellAlignment, Color, Table, presets::UTF8_BORDERS_ONLY};
 
-use super::{count::Count, ping::RoundTrips};
-use crate::ui::{self, BAD, GOOD};
+use crate::{
+    lab::{count::Count, ping::RoundTrips},
+    ui::{self, BAD, GOOD},
+};
 
 /// What came of a phase.
 pub(crate) struct Row {

@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 use anstyle::Style;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-use super::state::{Channel, Node};
 use crate::{
-    lab::config::CHANNELS,
+    lab::{
+        layout::CHANNELS,
+        state::{Channel, Node},
+    },
     ui::{self, BAD, DIM, GOOD, HEAD, NOTE},
 };
 

@@ -10,7 +10,10 @@ use std::{
     path::Path,
 };
 
-use super::network::{CLIENT_PORTS, LINE_MTU, Space};
+use super::{
+    layout::{Channel, Layout},
+    network::Space,
+};
 use crate::ui::{Context, Done, Failure};
 
 /// The line port's address of node A.
@@ -18,18 +21,8 @@ pub(crate) const ADDRESS_A: &str = "02:51:4c:00:00:0a";
 /// The line port's address of node B.
 pub(crate) const ADDRESS_B: &str = "02:51:4c:00:00:0b";
 
-/// Channels of the lab: number, name, carriage, first and last client port.
-pub(crate) const CHANNELS: [(u16, &str, &str, u8, u8); 3] = [
-    (1, "trunk", "aggregated", 1, 8),
-    (2, "lease-9", "transparent", 9, 9),
-    (3, "lease-10", "transparent", 10, 10),
-];
-
 /// The name of the link at the controller.
 pub(crate) const LINK: &str = "metro";
-
-/// The suite that every channel begins with.
-pub(crate) const FIRST_SUITE: &str = "aes-256-gcm";
 
 /// Where the lab lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,10 +147,18 @@ pub(crate) fn hosts(place: Place) -> &'static [&'static str] {
 }
 
 /// Writes all files of the lab into its folder.
-pub(crate) fn write(folder: &Path, place: Place) -> Done {
+pub(crate) fn write(folder: &Path, place: Place, layout: &Layout) -> Done {
     for site in Site::BOTH {
-        put(folder, &format!("{}.toml", site.node()), &node(site, place))?;
-        put(folder, &format!("{}.toml", site.kms()), &kms(site, place))?;
+        put(
+            folder,
+            &format!("{}.toml", site.node()),
+            &node(site, place, layout),
+        )?;
+        put(
+            folder,
+            &format!("{}.toml", site.kms()),
+            &kms(site, place, layout),
+        )?;
     }
     put(folder, "controller.toml", &controller(place))
 }
@@ -167,7 +168,7 @@ fn put(folder: &Path, name: &str, text: &str) -> Done {
     fs::write(&path, text).cannot(format_args!("write {}", path.display()))
 }
 
-fn node(site: Site, place: Place) -> String {
+fn node(site: Site, place: Place, layout: &Layout) -> String {
     let line = match place {
         Place::Namespaces => format!(
             "{{ kind = \"af-packet\", interface = \"line-{}\" }}",
@@ -186,13 +187,14 @@ fn node(site: Site, place: Place) -> String {
         address = site.line_address(),
         far_address = site.far().line_address(),
         far = site.far().node(),
-        octets = LINE_MTU + 14,
+        octets = layout.line_mtu + 14,
     );
-    for port in 1..=CLIENT_PORTS {
+    for port in 1..=layout.client_ports() {
         let kind = match place {
             Place::Namespaces => format!(
-                "{{ kind = \"tap\", interface = \"c{port}\", namespace = \"{}\", mtu = 1500 }}",
-                site.hosts().name()
+                "{{ kind = \"tap\", interface = \"c{port}\", namespace = \"{}\", mtu = {} }}",
+                site.hosts().name(),
+                layout.client_mtu
             ),
             // What comes out is kept for one port only, to be compared; of the others it is only counted.
             Place::Memory { .. } => format!(
@@ -206,20 +208,34 @@ fn node(site: Site, place: Place) -> String {
         };
         let _ = write!(text, "\n[[client]]\nnumber = {port}\nport = {kind}\n");
     }
-    for (number, name, carriage, first, last) in CHANNELS {
-        let clients: Vec<String> = (first..=last).map(|port| port.to_string()).collect();
+    for channel in &layout.channels {
+        let Channel {
+            number,
+            name,
+            carriage,
+            clients,
+        } = channel;
+        let clients: Vec<String> = clients.clone().map(|port| port.to_string()).collect();
         let _ = write!(
             text,
             "\n[[channel]]\nnumber = {number}\nname = \"{name}\"\ncarriage = \"{carriage}\"\n\
-             clients = [{}]\nsuite = \"{FIRST_SUITE}\"\n",
-            clients.join(", ")
+             clients = [{}]\nsuite = \"{}\"\n",
+            clients.join(", "),
+            layout.suite
         );
     }
+    let keys = &layout.keys;
     let _ = write!(
         text,
-        "\n[kme]\nurl = \"https://{}\"\nidentity = \"{}\"\n\n[manage]\nlisten = \"{}\"\n\n{}",
+        "\n[key_ram]\nslots = {}\nfill = {}\n\n[policy]\nhazmat = {:?}\n",
+        keys.slots, keys.ahead, layout.hazmat
+    );
+    let _ = write!(
+        text,
+        "\n[kme]\nurl = \"https://{}\"\nidentity = \"{}\"\nkeys_per_request = {}\n\n[manage]\nlisten = \"{}\"\n\n{}",
         site.kms_door(place),
         site.kms(),
+        keys.at_once,
         site.node_door(place),
         tls(&site.node()),
     );
@@ -253,15 +269,12 @@ fn controller(place: Place) -> String {
     text
 }
 
-/// How much faster than the emulated fibre the lab's link gives keys: the demo changes more keys in a
-/// minute than a link of half a kilometre gives in an hour. Status and metrics show the factor.
-const RATE_FACTOR: f64 = 100.0;
-
-fn kms(site: Site, place: Place) -> String {
+fn kms(site: Site, place: Place, layout: &Layout) -> String {
     let (name, far) = (site.kms(), site.far());
     let end = match site {
         Site::A => format!(
-            "role = \"alice\"\nemulated = {{ length_km = 0.5, loss_db = 5.19, rate_factor = {RATE_FACTOR:.1} }}\n"
+            "role = \"alice\"\nemulated = {{ length_km = 0.5, loss_db = 5.19, rate_factor = {:.1} }}\n",
+            layout.keys.rate_factor
         ),
         Site::B => "role = \"bob\"\n".to_owned(),
     };
@@ -277,4 +290,26 @@ fn kms(site: Site, place: Place) -> String {
         far_door = far.kms_door(place),
         far_node = far.node(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layout_is_what_stands_in_the_files() {
+        let mut layout = Layout::demo();
+        layout.keys.ahead = 77;
+        layout.hazmat = vec!["plain".to_owned()];
+        let text = node(Site::A, Place::Namespaces, &layout);
+        let file: toml::Table = toml::from_str(&text).expect("TOML");
+        assert_eq!(file["key_ram"]["fill"].as_integer(), Some(77));
+        assert_eq!(file["policy"]["hazmat"][0].as_str(), Some("plain"));
+        let clients = file["client"].as_array().expect("client ports");
+        assert_eq!(clients.len(), usize::from(layout.client_ports()));
+        let channels = file["channel"].as_array().expect("channels");
+        assert_eq!(channels[0]["clients"].as_array().map(Vec::len), Some(8));
+        let text = kms(Site::A, Place::Namespaces, &layout);
+        assert!(toml::from_str::<toml::Table>(&text).is_ok(), "{text}");
+    }
 }

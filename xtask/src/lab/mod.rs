@@ -4,21 +4,29 @@
 //! README, with the certificates of the run.
 
 pub(crate) mod config;
+pub(crate) mod count;
+pub(crate) mod layout;
 pub(crate) mod network;
+pub(crate) mod operator;
+pub(crate) mod ping;
 pub(crate) mod programs;
+mod running;
+pub(crate) mod state;
+
+pub(crate) use running::{Lab, build_product};
 
 use std::{os::unix::process::CommandExt, process::Command};
 
 use clap::Subcommand;
 
 use crate::{
-    demo::{Stage, operator},
     proc,
     setup::{self, Need},
     tree,
     ui::{self, Context, Done, Failure},
 };
 use config::Place;
+use layout::Layout;
 use network::Space;
 
 /// The demo's network to play with.
@@ -70,15 +78,15 @@ fn up() -> Done {
             "the lab is up already; cargo xtask lab down removes it",
         ));
     }
-    let mut stage = Stage::build(Place::Namespaces, None, |_| Ok(()))?;
-    stage.keep();
-    stage.view.finish();
+    let mut lab = Lab::start(Place::Namespaces, &Layout::demo(), None, |_| Ok(()))?;
+    lab.until_open(&mut |_, _| {})?;
+    lab.keep();
     ui::line(format!(
         "the lab is up; configuration, certificates and logs: {}\n\
          try   cargo xtask lab shell mgmt      then: qloak status\n\
          try   cargo xtask lab shell hosts-a   then: ping 10.77.1.2\n\
          end   cargo xtask lab down",
-        stage.folder().display()
+        lab.folder().display()
     ));
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! The lab's network: five namespaces, a line, ten client ports on each side, a management network.
+//! The lab's network: five namespaces, a line, client ports on each side, a management network.
 //!
 //! ```text
 //!  qloak-hosts-a         qloak-a            the line            qloak-b         qloak-hosts-b
-//!  10.77.p.1  c1..c10 -- node-a  line-a ================ line-b  node-b -- c1..c10  10.77.p.2
+//!  10.77.p.1  c1, c2 .. -- node-a line-a ================ line-b node-b -- c1, c2 ..  10.77.p.2
 //!                        kms-a   10.78.0.1           10.78.0.2  kms-b
 //!                             \                          /
 //!                              +---- qloak-mgmt, 10.78.0.10: controller, operator
@@ -24,13 +24,11 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::layout::Layout;
 use crate::{
     proc,
     ui::{Context, Done, Failure},
 };
-
-/// Client ports on each side.
-pub(crate) const CLIENT_PORTS: u8 = 10;
 
 /// One of the lab's namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +73,25 @@ impl Space {
             .find(|space| space.name() == name || space.name().strip_prefix("qloak-") == Some(name))
     }
 
+    /// Gives an interface in it an address (`10.0.0.1/24`) and this MTU, and brings it up.
+    pub(crate) fn give_address(self, interface: &str, address: &str, mtu: usize) -> Done {
+        let (name, mtu) = (self.name(), mtu.to_string());
+        // An earlier round may have given it already.
+        ip(&["-n", name, "address", "replace", address, "dev", interface])?;
+        ip(&["-n", name, "link", "set", interface, "mtu", &mtu, "up"])
+    }
+
+    /// Sends what has no other way to an interface.
+    pub(crate) fn route_all_to(self, interface: &str) -> Done {
+        let name = self.name();
+        ip(&["-n", name, "route", "replace", "default", "dev", interface])
+    }
+
+    /// Takes the addresses of an interface away.
+    pub(crate) fn take_addresses(self, interface: &str) -> Done {
+        ip(&["-n", self.name(), "address", "flush", "dev", interface])
+    }
+
     /// A program that will run in it.
     pub(crate) fn command(self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new("ip");
@@ -89,13 +106,6 @@ impl Space {
 
 /// Where the lock lies: the namespaces are the machine's, so their lock is too.
 const LOCK: &str = "/run/qloak-lab.lock";
-
-/// MTU of the line: a line frame that takes six client frames of full size.
-pub(crate) const LINE_MTU: usize = 9100;
-
-/// Most octets that TCP keeps in flight on one connection. Ten ports, both ways and all of it on the
-/// line at once are 2.5 MiB or 1800 full frames, far less than [`QUEUE_FRAMES`] on each client port.
-const TCP_WINDOW_OCTETS_MAX: u32 = 128 * 1024;
 
 /// Frames that the queue of a client port or of the line holds.
 const QUEUE_FRAMES: u32 = 10_000;
@@ -153,8 +163,8 @@ pub(crate) fn is_up() -> bool {
 }
 
 /// Makes the network. On failure nothing of it remains.
-pub(crate) fn up(_: &Lock) -> Done {
-    make().inspect_err(|_| remove())
+pub(crate) fn up(_: &Lock, layout: &Layout) -> Done {
+    make(layout).inspect_err(|_| remove())
 }
 
 /// Ends what runs in the namespaces and removes them. Quiet about what is gone already.
@@ -162,7 +172,7 @@ pub(crate) fn down(_: &Lock) {
     remove();
 }
 
-fn make() -> Done {
+fn make(layout: &Layout) -> Done {
     for space in Space::ALL {
         ip(&["netns", "add", space.name()])?;
         // Frames of the kernel's own making (router solicitations, multicast reports) would only blur
@@ -171,15 +181,15 @@ fn make() -> Done {
         sysctl(space, "net/ipv6/conf/default/disable_ipv6", "1")?;
         ip(&["-n", space.name(), "link", "set", "lo", "up"])?;
     }
-    make_line()?;
+    make_line(layout)?;
     make_management()?;
-    make_hosts(Space::HostsA, 1)?;
-    make_hosts(Space::HostsB, 2)
+    make_hosts(Space::HostsA, 1, layout)?;
+    make_hosts(Space::HostsB, 2, layout)
 }
 
-fn make_line() -> Done {
+fn make_line(layout: &Layout) -> Done {
     let (a, b) = (Space::A.name(), Space::B.name());
-    let mtu = LINE_MTU.to_string();
+    let mtu = layout.line_mtu.to_string();
     let queue = QUEUE_FRAMES.to_string();
     ip(&[
         "-n",
@@ -247,16 +257,18 @@ fn make_management() -> Done {
     Ok(())
 }
 
-fn make_hosts(space: Space, host: u8) -> Done {
-    let window = format!("4096 65536 {TCP_WINDOW_OCTETS_MAX}");
-    sysctl(space, "net/ipv4/tcp_rmem", &window)?;
-    sysctl(space, "net/ipv4/tcp_wmem", &window)?;
+fn make_hosts(space: Space, host: u8, layout: &Layout) -> Done {
+    if let Some(octets) = layout.tcp_window_octets_max {
+        let window = format!("4096 65536 {octets}");
+        sysctl(space, "net/ipv4/tcp_rmem", &window)?;
+        sysctl(space, "net/ipv4/tcp_wmem", &window)?;
+    }
     // A connection must not remember that a channel was closed in the phase before.
     sysctl(space, "net/ipv4/tcp_no_metrics_save", "1")?;
     // Kernels before 6.15 do not have this one; TCP then takes some seconds longer to come back.
     let _ = sysctl(space, "net/ipv4/tcp_rto_max_ms", "1000");
-    let queue = QUEUE_FRAMES.to_string();
-    for port in 1..=CLIENT_PORTS {
+    let (queue, mtu) = (QUEUE_FRAMES.to_string(), layout.client_mtu.to_string());
+    for port in 1..=layout.client_ports() {
         let name = format!("c{port}");
         ip(&[
             "-n",
@@ -279,7 +291,7 @@ fn make_hosts(space: Space, host: u8) -> Done {
             "txqueuelen",
             &queue,
             "mtu",
-            "1500",
+            &mtu,
             "up",
         ])?;
     }

@@ -102,6 +102,12 @@ impl Program {
         }
     }
 
+    /// Its process. `ip netns exec` becomes the program that it starts, so this is the program itself.
+    pub(crate) fn pid(&self) -> Done<u32> {
+        let child = self.child.as_ref().map(Child::id);
+        child.ok_or_else(|| Failure::new(format!("{} does not run", self.name)))
+    }
+
     /// Stops it; nothing happens if it does not run.
     pub(crate) fn stop(&mut self) {
         if let Some(mut child) = self.child.take() {
@@ -121,7 +127,7 @@ impl Drop for Program {
     }
 }
 
-/// A part of the demo inside a namespace; see [`crate::demo::parts`].
+/// A part of the demo or of a benchmark inside a namespace; see [`crate::parts`].
 pub(crate) struct Part {
     name: &'static str,
     child: Child,
@@ -167,6 +173,33 @@ impl Part {
             input,
             lines,
         })
+    }
+
+    /// The far end of [`Part::send`], ready.
+    pub(crate) fn answer(folder: &Path) -> Done<Self> {
+        let part = Self::start("answer", Space::HostsB, folder, &["answer"])?;
+        part.hear(Duration::from_secs(5))?;
+        Ok(part)
+    }
+
+    /// TCP through client ports 1 to `ports`, both ways; 0 octets per second: as fast as it goes. At its end
+    /// it says [`crate::parts::Sent`].
+    pub(crate) fn send(folder: &Path, ports: u8, time: Duration, octets_per_s: u64) -> Done<Self> {
+        let (ports, time, pace) = (
+            ports.to_string(),
+            time.as_millis().to_string(),
+            octets_per_s.to_string(),
+        );
+        let arguments = [
+            "send",
+            "--ports",
+            &ports,
+            "--time-ms",
+            &time,
+            "--octets-per-s",
+            &pace,
+        ];
+        Self::start("send", Space::HostsA, folder, &arguments)
     }
 
     /// Gives it a line.

@@ -1,10 +1,11 @@
-//! Parts of the demo that run inside a namespace: `ip netns exec <name> xtask part ...`.
+//! Parts of the demo and of the benchmarks that run inside a namespace: `ip netns exec <name> xtask part ...`.
 //!
-//! Each talks with the demo over its own standard input and output, one line each way: JSON out, words
-//! in. Each ends when its input closes, so that none outlives the demo.
+//! Each talks with its starter over its own standard input and output, one line each way: JSON out, words
+//! in. Each ends when its input closes, so that none outlives its starter.
 
 mod client;
 mod line;
+mod raw;
 mod traffic;
 
 use clap::Subcommand;

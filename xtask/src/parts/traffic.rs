@@ -1,7 +1,7 @@
-//! The demo's own TCP traffic: one connection for each client port, both ways at once, at a moderate
-//! pace, with a known content that the receiver compares octet by octet.
+//! Our own TCP traffic: one connection for each client port, both ways at once, at a pace or as fast as it
+//! goes, with a known content that the receiver compares octet by octet.
 //!
-//! `answer` runs at one side for the whole demo; `send` runs at the other, once for each phase. A
+//! `answer` runs at one side all the time; `send` runs at the other, once for each stretch of traffic. A
 //! connection begins with the pace and the time that the answering side shall keep to as well:
 //!
 //! ```text
@@ -49,7 +49,7 @@ pub(crate) struct SendArguments {
     /// How long, milliseconds.
     #[arg(long)]
     time_ms: u64,
-    /// Octets per second on each port and way.
+    /// Octets per second on each port and way; 0: as fast as it goes.
     #[arg(long)]
     octets_per_s: u64,
 }
@@ -159,7 +159,7 @@ fn parse_head(head: [u8; 16]) -> (u64, Duration) {
 }
 
 /// Sends content at the pace for the time, then closes this way of the connection. What the line
-/// could not take in time is not made up for: the pace is a bound, not a debt.
+/// could not take in time is not made up for: the pace is a bound, not a debt. No pace: TCP sets it.
 fn pour(
     mut stream: TcpStream,
     octets_per_s: u64,
@@ -167,8 +167,10 @@ fn pour(
     sent: &AtomicU64,
 ) -> io::Result<()> {
     let content = content();
-    let piece = (octets_per_s as f64 * TICK.as_secs_f64()) as usize;
-    let piece = piece.clamp(1, PIECE_OCTETS_MAX);
+    let piece = match octets_per_s {
+        0 => PIECE_OCTETS_MAX,
+        pace => ((pace as f64 * TICK.as_secs_f64()) as usize).clamp(1, PIECE_OCTETS_MAX),
+    };
     let begin = Instant::now();
     let mut next = begin;
     let mut at = 0;
@@ -176,6 +178,9 @@ fn pour(
         stream.write_all(&content[at..at + piece])?;
         at = (at + piece) % PERIOD;
         sent.fetch_add(piece as u64, Ordering::Relaxed);
+        if octets_per_s == 0 {
+            continue;
+        }
         next += TICK;
         match next.checked_duration_since(Instant::now()) {
             Some(early) => thread::sleep(early),

@@ -7,7 +7,7 @@
 
 use std::{collections::BTreeMap, process::Command, time::Duration};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::state::Node;
 use crate::{
@@ -35,7 +35,7 @@ struct Kernel {
 }
 
 /// What a phase did.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Count {
     /// Client frames that the nodes took, both ways.
     pub(crate) taken: u64,
@@ -95,6 +95,47 @@ impl Snapshot {
             .tcp_again
             .saturating_sub(earlier.kernel.tcp_again);
         count
+    }
+
+    /// Where the counters of the two nodes contradict each other, channel by channel and way by way, in
+    /// words. Both must have been still when the snapshots were taken.
+    pub(crate) fn disagreements(&self, earlier: &Self) -> Vec<String> {
+        let mut found = Vec::new();
+        for ((from, to), (far_from, far_to)) in [
+            ((&earlier.a, &self.a), (&earlier.b, &self.b)),
+            ((&earlier.b, &self.b), (&earlier.a, &self.a)),
+        ] {
+            let ends = from.channels.iter().zip(&to.channels);
+            let far_ends = far_from.channels.iter().zip(&far_to.channels);
+            for ((before, after), (far_before, far_after)) in ends.zip(far_ends) {
+                let (out, was_out) = (&after.outbound.counters, &before.outbound.counters);
+                let (into, was_into) = (&far_after.inbound.counters, &far_before.inbound.counters);
+                let closed = out.no_sa > was_out.no_sa;
+                for (what, near, far, holds) in [
+                    (
+                        "line frames",
+                        out.protected_frames - was_out.protected_frames,
+                        into.ok - was_into.ok,
+                        true,
+                    ),
+                    // What waited in an open line frame when the channel closed was taken and never left.
+                    (
+                        "client frames",
+                        out.client_frames - was_out.client_frames,
+                        into.client_frames - was_into.client_frames,
+                        !closed,
+                    ),
+                ] {
+                    if holds && near != far {
+                        found.push(format!(
+                            "channel {}: {} sent {near} {what}, {} counted {far}",
+                            after.name, to.node, far_to.node
+                        ));
+                    }
+                }
+            }
+        }
+        found
     }
 
     /// Frames dropped on the line itself, by the kernel or at a node's line port: for the words of a
@@ -157,6 +198,30 @@ impl Count {
                 .bad_agreement
                 .saturating_sub(near.0.strays.bad_agreement);
         self.agreement_replayed += to.replayed.saturating_sub(from.replayed);
+    }
+
+    /// What is missing or too much though no channel should have been closed, in words.
+    pub(crate) fn losses(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.lost > 0 {
+            found.push(format!(
+                "{} client frames lost, {} of them dropped by the kernel at client ports",
+                self.lost, self.kernel_drops
+            ));
+        }
+        if self.extra > 0 {
+            found.push(format!(
+                "{} frames were delivered that no client had sent",
+                self.extra
+            ));
+        }
+        if self.refused > 0 {
+            found.push(format!("{} frames met a closed channel", self.refused));
+        }
+        if self.taken == 0 {
+            found.push("no traffic".to_owned());
+        }
+        found
     }
 
     /// Gb/s of client frames delivered, both ways together.
@@ -289,6 +354,61 @@ mod tests {
         let after = snapshot(node(10, 4, 0), node(0, 0, 10), 3);
         let count = after.since(&before);
         assert_eq!((count.taken, count.refused, count.lost), (10, 4, 2));
+    }
+
+    /// A node with one channel that protected and took in so many frames.
+    fn channel(sent: u64, no_sa: u64, received: u64) -> Node {
+        let mut node = node(0, 0, 0);
+        let text = serde_json::json!({
+            "name": "trunk", "status": "open", "rekeys": 0, "last_suite_change_ms": null,
+            "limits": { "seconds": 1, "rekey_at_percent": 1 },
+            "outbound": {
+                "encoding": null,
+                "counters": { "protected_frames": sent, "client_frames": sent, "no_sa": no_sa },
+            },
+            "inbound": { "counters": {
+                "ok": received, "late": 0, "replayed": 0, "not_valid": 0,
+                "client_frames": received.saturating_sub(no_sa), "client_octets": 0,
+            } },
+        });
+        node.channels = vec![serde_json::from_value(text).expect("a channel")];
+        node
+    }
+
+    #[test]
+    fn counters_of_two_nodes_agree_or_it_is_said_where_not() {
+        let before = snapshot(channel(5, 0, 7), channel(7, 0, 5), 0);
+        let agrees = snapshot(channel(15, 0, 27), channel(27, 0, 15), 0);
+        assert_eq!(agrees.disagreements(&before), Vec::<String>::new());
+        let fewer = snapshot(channel(15, 0, 27), channel(27, 0, 14), 0);
+        let found = fewer.disagreements(&before);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains("trunk") && found[0].contains("sent 10 line frames"));
+    }
+
+    #[test]
+    fn what_a_closing_channel_held_is_no_disagreement() {
+        let before = snapshot(channel(0, 0, 0), channel(0, 0, 0), 0);
+        let after = snapshot(channel(10, 2, 0), channel(0, 2, 10), 0);
+        assert_eq!(after.disagreements(&before), Vec::<String>::new());
+    }
+
+    #[test]
+    fn losses_are_told_in_words() {
+        let good = Count {
+            taken: 1,
+            ..Count::default()
+        };
+        assert_eq!(good.losses(), Vec::<String>::new());
+        let bad = Count {
+            taken: 9,
+            lost: 2,
+            extra: 1,
+            refused: 3,
+            ..Count::default()
+        };
+        assert_eq!(bad.losses().len(), 3);
+        assert_eq!(Count::default().losses(), ["no traffic"]);
     }
 
     #[test]

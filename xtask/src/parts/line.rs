@@ -22,8 +22,11 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{pcap::Writer, raw::Line};
-use crate::ui::{self, Context, Done, Failure};
+use super::raw::Line;
+use crate::{
+    pcap::Writer,
+    ui::{self, Context, Done, Failure},
+};
 
 const PROTECTED: [u8; 2] = [0x88, 0xE5];
 const AGREEMENT: [u8; 2] = [0x88, 0xB5];

@@ -8,8 +8,11 @@ use std::{
     thread,
 };
 
-use super::super::{pcap::Writer, raw::Line};
-use crate::ui::{self, Context, Done};
+use super::raw::Line;
+use crate::{
+    pcap::Writer,
+    ui::{self, Context, Done},
+};
 
 /// Octets of frames that the file takes: it lives in the repository.
 const OCTETS_MAX: usize = 240 * 1024;

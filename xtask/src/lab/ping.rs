@@ -1,4 +1,4 @@
-//! Round trips of the host's own stack through a client port, measured by `ping`.
+//! Round trips of the host's own stack through a line, measured by `ping`.
 
 use std::{
     fs::{self, File},
@@ -37,21 +37,38 @@ pub(crate) struct RoundTrips {
 impl Ping {
     /// Starts one through a client port, for as long as `time`.
     pub(crate) fn start(port: u8, time: Duration, folder: &Path) -> Done<Self> {
-        let log = folder.join(format!("ping-{port}.log"));
-        let output = File::create(&log).cannot(format_args!("write {}", log.display()))?;
-        let count = (time.as_millis() / INTERVAL.as_millis()).max(1).to_string();
+        let count = (time.as_millis() / INTERVAL.as_millis()).max(1) as u64;
         let interval = format!("{}", INTERVAL.as_secs_f64());
-        let child = Space::HostsA
+        let (log, far) = (format!("ping-{port}.log"), format!("10.77.{port}.2"));
+        Self::spawn(
+            Space::HostsA,
+            &far,
+            count,
+            &["-i", &interval],
+            &folder.join(log),
+        )
+    }
+
+    /// Starts one that sends the next request when the last was answered.
+    pub(crate) fn one_by_one(space: Space, far: &str, count: u64, folder: &Path) -> Done<Self> {
+        Self::spawn(space, far, count, &["-A"], &folder.join("ping.log"))
+    }
+
+    fn spawn(space: Space, far: &str, count: u64, pace: &[&str], log: &Path) -> Done<Self> {
+        let output = File::create(log).cannot(format_args!("write {}", log.display()))?;
+        let child = space
             .command("ping")
             // -W: wait so long for the last reply. A count and no deadline: every request gets its chance.
-            .args(["-n", "-c", &count, "-i", &interval, "-W", "2"])
-            .arg(format!("10.77.{port}.2"))
+            .args(["-n", "-c", &count.to_string(), "-W", "2"])
+            .args(pace)
+            .arg(far)
             .stdin(Stdio::null())
             .stdout(output)
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()
             .cannot("start ping")?;
+        let log = log.to_owned();
         Ok(Self { child, log })
     }
 
@@ -99,6 +116,17 @@ impl RoundTrips {
         self
     }
 
+    /// Mean and standard deviation, milliseconds; none without a reply.
+    pub(crate) fn mean_and_deviation_ms(&self) -> Option<(f64, f64)> {
+        let count = self.times_ms.len() as f64;
+        if self.times_ms.is_empty() {
+            return None;
+        }
+        let mean = self.times_ms.iter().sum::<f64>() / count;
+        let squares = self.times_ms.iter().map(|time| (time - mean).powi(2));
+        Some((mean, (squares.sum::<f64>() / count).sqrt()))
+    }
+
     /// The time that this share of the round trips stays under; 0 to 1.
     pub(crate) fn quantile_ms(&self, share: f64) -> Option<f64> {
         let last = self.times_ms.len().checked_sub(1)?;
@@ -126,6 +154,8 @@ mod tests {
         assert_eq!((found.sent, found.received), (4, 3));
         assert_eq!(found.quantile_ms(0.5), Some(0.2));
         assert_eq!(found.quantile_ms(0.99), Some(0.3));
+        let (mean, deviation) = found.mean_and_deviation_ms().expect("replies");
+        assert!((mean - 0.2).abs() < 1e-9 && (deviation - 0.0816).abs() < 1e-3);
         let both = found.clone().join(found);
         assert_eq!((both.sent, both.received), (8, 6));
         assert_eq!(both.quantile_ms(0.0), Some(0.1));

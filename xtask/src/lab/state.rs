@@ -1,4 +1,4 @@
-//! What the programs tell an operator in JSON, as far as the demo looks at it.
+//! What the programs tell an operator in JSON, as far as the lab looks at it.
 //!
 //! Nothing of ours is imported, so these are an outsider's structs: fields that are not needed are
 //! left out, and a field that goes missing in the product is noticed here.
@@ -43,8 +43,16 @@ pub(crate) struct Channel {
     pub(crate) status: String,
     pub(crate) outbound: Outbound,
     pub(crate) inbound: Inbound,
+    pub(crate) limits: Limits,
     pub(crate) rekeys: u64,
     pub(crate) last_suite_change_ms: Option<f64>,
+}
+
+/// What one SA of a channel may be used for, as far as it is changed here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub(crate) struct Limits {
+    pub(crate) seconds: u64,
+    pub(crate) rekey_at_percent: u8,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -67,13 +75,17 @@ pub(crate) struct Sa {
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct OutboundCounters {
     pub(crate) protected_frames: u64,
+    pub(crate) client_frames: u64,
+    pub(crate) no_sa: u64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct InboundCounters {
+    pub(crate) ok: u64,
     pub(crate) late: u64,
     pub(crate) replayed: u64,
     pub(crate) not_valid: u64,
+    pub(crate) client_frames: u64,
     pub(crate) client_octets: u64,
 }
 

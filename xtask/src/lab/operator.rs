@@ -5,6 +5,8 @@
 
 use std::{path::PathBuf, process::Command, thread};
 
+use serde::Deserialize;
+
 use super::state::Node;
 use crate::{
     lab::{
@@ -15,6 +17,14 @@ use crate::{
     proc,
     ui::{Context, Done, Failure},
 };
+
+/// A suite as `qloak suite list` tells it.
+#[derive(Deserialize)]
+struct SuiteEntry {
+    name: String,
+    hazmat: bool,
+    offered: bool,
+}
 
 /// An operator with the lab's certificates.
 pub(crate) struct Operator {
@@ -63,6 +73,19 @@ impl Operator {
         let mut command = self.qloak();
         command.args(["suite", "set", LINK, &channel, suite, "--wait", "--json"]);
         proc::output(&mut command).map(drop)
+    }
+
+    /// The suites that authenticate and are offered, by name.
+    pub(crate) fn suites(&self) -> Done<Vec<String>> {
+        let mut command = self.qloak();
+        command.args(["suite", "list", "--json"]);
+        let text = proc::output(&mut command)?;
+        let entries: Vec<SuiteEntry> =
+            serde_json::from_str(&text).cannot("read what `qloak suite list` says")?;
+        let wanted = entries
+            .into_iter()
+            .filter(|entry| entry.offered && !entry.hazmat);
+        Ok(wanted.map(|entry| entry.name).collect())
     }
 
     /// Asks for a new key on a channel, both ways.
