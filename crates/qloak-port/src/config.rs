@@ -119,6 +119,9 @@ pub struct AfPacketConfig {
     pub up: bool,
     /// Octets of the receive ring.
     pub ring_octets: usize,
+    /// Hear frames of this EtherType only, beside a kernel that goes on with all the others: its offloads are
+    /// then left as they are. Every frame when none.
+    pub ethertype: Option<u16>,
 }
 
 impl AfPacketConfig {
@@ -130,6 +133,7 @@ impl AfPacketConfig {
             mtu: None,
             up: true,
             ring_octets: limits::RING_OCTETS,
+            ethertype: None,
         }
     }
 }

@@ -72,6 +72,7 @@ pub(super) fn line(config: &AfXdpConfig, sizes: &Sizes) -> Result<Line, PortErro
         config.mtu,
         config.up,
     )?;
+    interface::receive_offloads_off(asked.as_fd(), name)?;
     let kernel = Interface::new(asked.as_fd(), interface::name(name)?);
     kernel.vlan_tags_stay().map_err(|error| PortError::Xdp {
         interface: name.clone(),

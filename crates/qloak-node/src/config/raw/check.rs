@@ -30,6 +30,9 @@ impl RawConfig {
         directory: &Path,
     ) -> Result<Config, ConfigError> {
         let hazmat = self.policy.allowed(text)?;
+        let kernel = self.dataplane.take_interfaces(text, &self.client)?;
+        self.dataplane.check(text, &self.line, &self.channel)?;
+        let mut numbers = BTreeSet::new();
         let mut clients = BTreeMap::new();
         let mut weights = BTreeMap::new();
         let mut places = BTreeSet::from([self.line.port.place()]);
@@ -48,10 +51,8 @@ impl RawConfig {
             }
             let weight = ranged(text, client.weight, 1, limits::WEIGHTS, "client.weight")?;
             weights.insert(number, weight);
-            if clients
-                .insert(number, client.port.config(directory))
-                .is_some()
-            {
+            clients.extend(client.port.config(directory).map(|port| (number, port)));
+            if !numbers.insert(number) {
                 let what = format!("client port {number} is named twice");
                 return Err(ConfigError::at(
                     text,
@@ -63,7 +64,7 @@ impl RawConfig {
         }
         let mut taken = Taken {
             text,
-            clients: &clients,
+            clients: &numbers,
             seen_clients: BTreeSet::new(),
             seen_channels: BTreeSet::new(),
         };
@@ -77,8 +78,8 @@ impl RawConfig {
                 "there is no [[channel]]: a node needs one at least",
             ));
         }
-        if let Some(idle) = clients
-            .keys()
+        if let Some(idle) = numbers
+            .iter()
             .find(|number| !taken.seen_clients.contains(number))
         {
             return Err(ConfigError::new(format!(
@@ -107,6 +108,7 @@ impl RawConfig {
             line: self.line.check(text, directory)?,
             kme: self.kme.check(text, directory, &tls)?,
             clients,
+            kernel,
             weights,
             channels,
             manage_listen: self.manage.listen,
@@ -157,7 +159,16 @@ impl RawLine {
             limits::LINE_FRAME_OCTETS,
             "line.frame_octets_max",
         )?;
-        let mut port = self.port.config(directory);
+        let Some(mut port) = self.port.config(directory) else {
+            let what =
+                "is of kind macsec, which is for client ports: it lies over the line's interface";
+            return Err(ConfigError::at(
+                text,
+                self.address.span(),
+                "line.port",
+                what,
+            ));
+        };
         if let Some(impairment) = self.impairment {
             let span = impairment.span();
             let impairment = Impairment::from(impairment.into_inner());
@@ -179,7 +190,7 @@ impl RawLine {
 /// What earlier channels took already.
 struct Taken<'a> {
     text: &'a str,
-    clients: &'a BTreeMap<ClientPort, PortConfig>,
+    clients: &'a BTreeSet<ClientPort>,
     seen_clients: BTreeSet<ClientPort>,
     seen_channels: BTreeSet<ChannelNumber>,
 }
@@ -218,7 +229,7 @@ impl RawChannel {
             _ => {}
         }
         for client in self.clients.get_ref() {
-            if !taken.clients.contains_key(client) {
+            if !taken.clients.contains(client) {
                 return Err(at_clients(format!(
                     "there is no [[client]] for client port {client}"
                 )));

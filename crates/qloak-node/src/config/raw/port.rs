@@ -8,7 +8,7 @@ use qloak_port::{
 };
 use serde::Deserialize;
 
-use crate::config::beside;
+use crate::config::{Offload, beside};
 
 /// The table of a port, by its kind.
 #[derive(Deserialize)]
@@ -54,6 +54,15 @@ pub(super) enum RawPort {
         #[serde(default = "yes")]
         up: bool,
         ring_octets: Option<usize>,
+    },
+    /// An interface of the kernel's, with `dataplane = "kernel-macsec"`.
+    Macsec {
+        interface: String,
+        mtu: Option<usize>,
+        #[serde(default = "yes")]
+        up: bool,
+        #[serde(default)]
+        offload: Offload,
     },
 }
 
@@ -163,12 +172,14 @@ impl RawPort {
             } => {
                 format!("interface {interface} {namespace:?}")
             }
+            Self::Macsec { interface, .. } => format!("interface {interface} None"),
         }
     }
 
-    pub(super) fn config(self, directory: &Path) -> PortConfig {
+    /// What the node opens; nothing for an interface that is the kernel's.
+    pub(super) fn config(self, directory: &Path) -> Option<PortConfig> {
         let path = |path: PathBuf| beside(directory, &path);
-        match self {
+        Some(match self {
             Self::Memory { wire, end, frames } => {
                 let end = match end {
                     MemoryEnd::A => End::A,
@@ -255,6 +266,7 @@ impl RawPort {
                 }
                 PortConfig::AfXdp(config)
             }
-        }
+            Self::Macsec { .. } => return None,
+        })
     }
 }
