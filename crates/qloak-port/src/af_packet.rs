@@ -28,7 +28,7 @@ use crate::{
     offload::{VIRTIO_OCTETS, Virtio},
     super_frame::{SuperFrame, put_tag},
     sys::{
-        packet::{Hear, PacketSocket},
+        packet::{Hear, PacketSocket}, // tidy: allow packet
         ring::{Ring, Slot},
     },
 };
