@@ -8,12 +8,14 @@ mod arm;
 mod bench;
 mod ci;
 mod constant_time;
+mod debian;
 mod demo;
 mod disassemble;
 mod emulate;
 mod fuzz;
 mod lab;
 mod limits;
+mod macsec;
 mod parts;
 mod pcap;
 mod proc;
@@ -50,6 +52,8 @@ enum Command {
     Arm(arm::Arguments),
     /// Tests on an emulated x86 CPU, with AVX-512 and without.
     Emulate(emulate::Arguments),
+    /// Against the Linux kernel's own MACsec, in user-mode Linux.
+    Macsec(macsec::Arguments),
     /// Look for the wide instructions in the cipher's kernels, and for calls that should not be there.
     Disassemble(disassemble::Arguments),
     /// Whether the ciphers take the same steps whatever the secret: by taint, or by statistics.
@@ -75,6 +79,7 @@ fn main() -> ExitCode {
         Command::Tidy(arguments) => tidy::run(&arguments),
         Command::Arm(arguments) => arm::run(&arguments),
         Command::Emulate(arguments) => emulate::run(&arguments),
+        Command::Macsec(arguments) => macsec::run(&arguments),
         Command::Disassemble(arguments) => disassemble::run(&arguments),
         Command::ConstantTime(arguments) => constant_time::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),

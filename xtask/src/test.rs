@@ -1,15 +1,15 @@
 //! `cargo xtask test`: everything that must be green before a change is merged, and what CI runs.
 
 use crate::{
-    arm, constant_time, demo, disassemble,
+    arm, constant_time, demo, disassemble, macsec,
     setup::{self, Need},
     steps::{Did, Steps, cargo},
     tidy, tree,
     ui::Done,
 };
 
-/// Format, lints, house rules, tests, peer tests, the Wireshark dissector, what the ciphers were compiled to, the cipher on Arm, and the
-/// short demo.
+/// Format, lints, house rules, tests, peer tests, the Wireshark dissector, the kernel's own MACsec, what the
+/// ciphers were compiled to, the cipher on Arm, and the short demo.
 #[derive(clap::Args, Default)]
 pub(crate) struct Arguments {
     /// Run every step even after one failed.
@@ -82,6 +82,7 @@ pub(crate) fn all(steps: &mut Steps, arguments: &Arguments) -> Done {
         cargo().args("test --workspace --locked --test dissector -- --ignored".split(' ')),
     )?;
     constant_time::step(steps)?;
+    macsec::step(steps)?;
     if cfg!(target_arch = "x86_64") {
         steps.step("disassembly", || {
             disassemble::run(&disassemble::Arguments::default()).map(|()| Did::Passed)

@@ -3,6 +3,7 @@
 //! Every value is checked once, here. An error names the file, the line, the key and what is allowed;
 //! code behind this module trusts its types. Paths are taken relative to the file that names them.
 
+mod kernel;
 mod raw;
 mod refuse;
 
@@ -17,6 +18,7 @@ use qloak_cipher::suite::Suite;
 use qloak_door::TlsFiles;
 use qloak_port::PortConfig;
 
+pub(crate) use kernel::{KernelMacsec, MacsecInterface, Offload};
 pub use refuse::ConfigError;
 
 /// A node's configuration, valid by construction.
@@ -26,8 +28,10 @@ pub struct Config {
     pub name: SaeId,
     /// The line port.
     pub line: Line,
-    /// Client ports, by number.
+    /// Client ports that the node opens, by number.
     pub clients: BTreeMap<ClientPort, PortConfig>,
+    /// The kernel's interfaces in place of client ports, if it carries the frames.
+    pub kernel: Option<KernelMacsec>,
     /// How much of the line each client port gets when others want it too, beside them: 1 to 64.
     pub weights: BTreeMap<ClientPort, u8>,
     /// Channels, by number; each client port belongs to exactly one.

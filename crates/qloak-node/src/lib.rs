@@ -7,6 +7,7 @@
 
 mod clock;
 mod config;
+mod kernel;
 pub mod key_handler;
 mod library;
 pub mod limits;
@@ -25,6 +26,7 @@ use std::{
 use qloak_api::{ChannelNumber, SuiteEntry};
 
 pub use config::{Config, ConfigError};
+pub use kernel::KernelError;
 
 /// Why a node does not run.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +40,9 @@ pub enum Error {
     /// A certificate, a key file or the management address is at fault.
     #[error(transparent)]
     Door(#[from] qloak_door::DoorError),
+    /// The kernel's MACsec or its interface is at fault.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
     /// The SecY refuses the configuration.
     #[error("the configuration cannot be: {0}")]
     Secy(#[from] qloak_secy::ConfigError),

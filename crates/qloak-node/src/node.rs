@@ -32,9 +32,11 @@ use crate::{
     Error,
     clock::Clock,
     config::Config,
+    kernel,
     key_handler::{
         AgreeChannel, KeyHandler, KeyHandlerConfig, Timings,
         drive::{Desk, Driver, Sluice},
+        plane::LineOutlet,
         source::{self, Source},
     },
     library, limits,
@@ -54,8 +56,8 @@ const MEASURE_FOR: Duration = Duration::from_millis(5);
 
 /// A running node.
 pub(crate) struct Node {
-    stop: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<Result<(), Error>>>,
+    pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) threads: Vec<JoinHandle<Result<(), Error>>>,
     pub(crate) door: Door,
     pub(crate) routes: axum::Router,
 }
@@ -103,6 +105,9 @@ impl Node {
         )
         .await?;
         let source = Source::new(&config.kme, config.line.peer.clone())?;
+        if let Some(kernel) = &config.kernel {
+            return kernel::wiring::start(&config, kernel, level, library, door, source);
+        }
         let ports = Ports::open(&config)?;
         let wanted = config.line.frame_octets_max;
         if let Some(takes) = ports
@@ -145,8 +150,10 @@ impl Node {
             core,
             clock,
             level,
-            line: ports.line.twin()?,
-            send: Batch::with_sizes(1, sizes),
+            outlet: Box::new(LineOutlet {
+                line: ports.line.twin()?,
+                batch: Batch::with_sizes(1, sizes),
+            }),
             inbox,
             source: asked,
             control,
@@ -157,7 +164,7 @@ impl Node {
             inbound: Sluice::new(inbound_changes),
             inbound_waker: Arc::clone(&inbound_waker),
             unasked: Vec::new(),
-            spent: [outbound_spent, inbound_spent],
+            spent: vec![outbound_spent, inbound_spent],
             picture,
             published: Arc::clone(&published),
             stop: Arc::clone(&stop),
@@ -283,14 +290,14 @@ impl Ports {
 }
 
 /// Opens a port and says what it turned out to be.
-fn opened(config: &PortConfig) -> Result<Box<dyn Port>, Error> {
+pub(crate) fn opened(config: &PortConfig) -> Result<Box<dyn Port>, Error> {
     let port = qloak_port::open_lasting(config, &sizes())?;
     tracing::info!(port = port.name(), kind = port.describe(), "port opened");
     Ok(port)
 }
 
 /// Opens the line port, of one lane or several.
-fn opened_line(line: &crate::config::Line) -> Result<Box<dyn Port>, Error> {
+pub(crate) fn opened_line(line: &crate::config::Line) -> Result<Box<dyn Port>, Error> {
     let lanes = LanesConfig {
         lanes: line.lanes.clone(),
         address: line.address.0,
@@ -303,7 +310,7 @@ fn opened_line(line: &crate::config::Line) -> Result<Box<dyn Port>, Error> {
     Ok(port)
 }
 
-fn port_state(port: &dyn Port) -> PortState {
+pub(crate) fn port_state(port: &dyn Port) -> PortState {
     PortState {
         name: port.name().to_owned(),
         kind: port.kind().as_str().to_owned(),
@@ -312,7 +319,7 @@ fn port_state(port: &dyn Port) -> PortState {
 }
 
 /// Every batch of the node is made alike, so that frames may change hands between them.
-fn sizes() -> Sizes {
+pub(crate) fn sizes() -> Sizes {
     Sizes {
         headroom: limits::HEADROOM,
         octets_max: *limits::LINE_FRAME_OCTETS.end(),
@@ -337,7 +344,7 @@ fn secy(config: &Config) -> (LineConfig, Vec<ChannelConfig>) {
     (line, config.channels.iter().map(channel).collect())
 }
 
-fn key_handler(
+pub(crate) fn key_handler(
     config: &Config,
     offered: Vec<&'static qloak_cipher::suite::Suite>,
 ) -> KeyHandlerConfig {
@@ -409,7 +416,7 @@ fn outbound(
 
 /// A thread that stops the whole node when it ends, by an error or a panic too: a node whose other
 /// threads went on would look well and carry nothing.
-fn spawn(
+pub(crate) fn spawn(
     name: &str,
     stop: &Arc<AtomicBool>,
     work: impl FnOnce() -> Result<(), Error> + Send + 'static,

@@ -28,7 +28,7 @@ use crate::{
     offload::{VIRTIO_OCTETS, Virtio},
     super_frame::{SuperFrame, put_tag},
     sys::{
-        packet::PacketSocket,
+        packet::{Hear, PacketSocket}, // tidy: allow packet
         ring::{Ring, Slot},
     },
 };
@@ -90,6 +90,13 @@ fn make(config: &AfPacketConfig, sizes: &Sizes) -> Result<Line, PortError> {
     let open = || PacketSocket::new().map_err(fail("open a packet socket"));
     let (receive, transmit) = (open()?, open()?);
     let Ready { index, mac, mtu } = interface::ready(receive.as_fd(), &config.interface)?;
+    let hear = match config.ethertype {
+        None => {
+            interface::receive_offloads_off(receive.as_fd(), name)?;
+            Hear::All
+        }
+        Some(ethertype) => Hear::EtherType(ethertype),
+    };
     let ring = (|| {
         receive.version_2()?;
         receive.virtio_header()?;
@@ -103,9 +110,11 @@ fn make(config: &AfPacketConfig, sizes: &Sizes) -> Result<Line, PortError> {
     receive
         .promiscuous(index)
         .map_err(fail("hear every address"))?;
-    transmit.bind(index, false).map_err(fail("bind to it"))?;
+    transmit
+        .bind(index, Hear::Nothing)
+        .map_err(fail("bind to it"))?;
     // Last, so that the first frame finds everything in place.
-    receive.bind(index, true).map_err(fail("bind to it"))?;
+    receive.bind(index, hear).map_err(fail("bind to it"))?;
     Ok(Line {
         name: name.clone(),
         mac,

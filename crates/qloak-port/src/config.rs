@@ -139,6 +139,9 @@ pub struct AfPacketConfig {
     pub interface: InterfaceConfig,
     /// Octets of the receive ring.
     pub ring_octets: usize,
+    /// Hear frames of this EtherType only, beside a kernel that goes on with all the others: its offloads are
+    /// then left as they are. Every frame when none.
+    pub ethertype: Option<u16>,
 }
 
 impl AfPacketConfig {
@@ -147,6 +150,7 @@ impl AfPacketConfig {
         Self {
             interface: interface.into(),
             ring_octets: limits::RING_OCTETS,
+            ethertype: None,
         }
     }
 }

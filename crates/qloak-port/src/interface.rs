@@ -59,8 +59,8 @@ pub(crate) fn within<T: Send>(
     }
 }
 
-/// Finds an Ethernet interface that exists, switches its receive offloads off, and sets MTU and state as
-/// they are wanted. It is asked through `socket`.
+/// Finds an Ethernet interface that exists, and sets MTU and state as they are wanted. It is asked through
+/// `socket`.
 pub(crate) fn ready(socket: BorrowedFd<'_>, config: &InterfaceConfig) -> Result<Ready, PortError> {
     let interface = config.name.as_str();
     let kernel = Interface::new(socket, name(interface)?);
@@ -82,8 +82,6 @@ pub(crate) fn ready(socket: BorrowedFd<'_>, config: &InterfaceConfig) -> Result<
             hardware_type,
         });
     }
-    kernel.lro_off().map_err(offload(interface, "lro"))?;
-    kernel.gro_off().map_err(offload(interface, "gro"))?;
     bring_up(config)?;
     let mtu = kernel.mtu().map_err(fail("read its MTU"))?;
     if !kernel.is_up().map_err(fail("see whether it is up"))? {
@@ -92,6 +90,16 @@ pub(crate) fn ready(socket: BorrowedFd<'_>, config: &InterfaceConfig) -> Result<
         });
     }
     Ok(Ready { index, mac, mtu })
+}
+
+/// Switches the receive offloads of an interface off, which make large frames of small ones.
+pub(crate) fn receive_offloads_off(
+    socket: BorrowedFd<'_>,
+    interface: &str,
+) -> Result<(), PortError> {
+    let kernel = Interface::new(socket, name(interface)?);
+    kernel.lro_off().map_err(offload(interface, "lro"))?;
+    kernel.gro_off().map_err(offload(interface, "gro"))
 }
 
 /// The error for an offload that stays on.

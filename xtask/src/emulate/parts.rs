@@ -12,10 +12,9 @@ use std::{
 };
 
 use crate::{
-    limits::STEP_TIME_MAX,
+    debian::{self, empty, once},
     proc,
     setup::{self, Need},
-    tree,
     ui::{self, Context, Done, Failure},
 };
 
@@ -86,33 +85,26 @@ impl Parts {
             ));
         }
         let bochs = folder.join(BUILT);
-        let debian = folder.join("debian");
-        if !(bochs.is_dir() && debian.is_dir()) {
-            for program in ["apt-get", "apt-cache", "dpkg-deb"] {
-                if tree::program(program).is_none() {
-                    return Err(Failure::new(format!(
-                        "{program} is missing: this is no Debian, and the kernel, the loader and the \
-                         source of the emulator come from there. Run it in a container of Debian"
-                    )));
-                }
-            }
+        let unpacked = folder.join("debian");
+        if !(bochs.is_dir() && unpacked.is_dir()) {
+            debian::is_here("the kernel, the loader and the source of the emulator")?;
         }
         setup::ensure(&[Need::Xorriso])?;
         if !bochs.is_dir() {
             setup::ensure(&[Need::Cxx, Need::Make])?;
             build_bochs(folder, &bochs)?;
         }
-        if !debian.is_dir() {
-            fetch_debian(folder, &debian)?;
+        if !unpacked.is_dir() {
+            fetch_debian(&unpacked)?;
         }
         Ok(Self {
             bochs: bochs.join("bochs"),
             bios: bochs.join("bios/bios.bin-1.13.0"),
             vga_bios: bochs.join("bios/vgabios-cirrus.bin-1.13.0"),
-            kernel: kernel_in(&debian.join("boot"))?,
-            loader: debian.join("usr/lib/ISOLINUX/isolinux.bin"),
-            loader_library: debian.join("usr/lib/syslinux/modules/bios/ldlinux.c32"),
-            busybox: debian.join("bin/busybox"),
+            kernel: kernel_in(&unpacked.join("boot"))?,
+            loader: unpacked.join("usr/lib/ISOLINUX/isolinux.bin"),
+            loader_library: unpacked.join("usr/lib/syslinux/modules/bios/ldlinux.c32"),
+            busybox: unpacked.join("bin/busybox"),
         })
     }
 }
@@ -168,9 +160,9 @@ fn mended(text: &str, wrong: &str, right: &str, times: usize) -> Done<String> {
 }
 
 /// Fetches and unpacks what comes as Debian packages.
-fn fetch_debian(folder: &Path, debian: &Path) -> Done {
+fn fetch_debian(folder: &Path) -> Done {
     ui::line("fetching a kernel, a boot loader and busybox from Debian (about 30 MB)");
-    let names = || -> Done<Vec<String>> {
+    debian::unpack(folder, "emulate", || {
         let depends = proc::output(Command::new("apt-cache").args(["depends", KERNEL]))?;
         let kernel = depends
             .lines()
@@ -181,38 +173,7 @@ fn fetch_debian(folder: &Path, debian: &Path) -> Done {
             .into();
         names.push(format!("linux-image-{kernel}"));
         Ok(names)
-    };
-    let archives = folder.join("archives");
-    empty(&archives)?;
-    let download = |names: Done<Vec<String>>| {
-        let mut fetch = apt();
-        fetch.arg("download").args(names?).current_dir(&archives);
-        once(&mut fetch, "emulate fetch packages")
-    };
-    // The lists of packages may be old or absent: fetch them only when the first try fails.
-    if download(names()).is_err() {
-        if !tree::is_root() {
-            ui::note("apt's lists are old; where what follows fails: sudo apt-get update");
-        } else {
-            once(apt().arg("update"), "emulate apt-get update")?;
-        }
-        download(names())?;
-    }
-    let unready = folder.join("debian.new");
-    empty(&unready)?;
-    for archive in archives.read_dir().cannot("read what apt-get fetched")? {
-        let mut unpack = Command::new("dpkg-deb");
-        unpack.arg("-x").arg(archive?.path()).arg(&unready);
-        once(&mut unpack, "emulate unpack packages")?;
-    }
-    fs::remove_dir_all(&archives).cannot("remove the packages that are unpacked")?;
-    fs::rename(&unready, debian).cannot("name the unpacked packages")
-}
-
-fn apt() -> Command {
-    let mut apt = Command::new("apt-get");
-    apt.args(["-o", "APT::Sandbox::User="]);
-    apt
+    })
 }
 
 fn kernel_in(boot: &Path) -> Done<PathBuf> {
@@ -230,18 +191,6 @@ fn kernel_in(boot: &Path) -> Done<PathBuf> {
                 boot.display()
             ))
         })
-}
-
-fn empty(folder: &Path) -> Done {
-    if folder.exists() {
-        fs::remove_dir_all(folder).cannot(format_args!("empty {}", folder.display()))?;
-    }
-    fs::create_dir_all(folder).cannot(format_args!("make {}", folder.display()))
-}
-
-fn once(command: &mut Command, name: &str) -> Done {
-    let log = tree::log(name).cannot("make the folder for logs")?;
-    proc::run(command, name, &log, STEP_TIME_MAX).map(|_| ())
 }
 
 #[cfg(test)]

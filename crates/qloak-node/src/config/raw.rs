@@ -2,6 +2,7 @@
 
 mod check;
 mod impairment;
+mod kernel;
 mod port;
 
 use std::{net::SocketAddr, path::PathBuf};
@@ -11,12 +12,15 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use impairment::RawImpairment;
+use kernel::RawDataplane;
 use port::RawPort;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawConfig {
     name: SaeId,
+    #[serde(default)]
+    dataplane: RawDataplane,
     line: RawLine,
     #[serde(default)]
     client: Vec<RawClient>,

@@ -42,7 +42,7 @@ fn an_error_names_line_key_and_what_is_allowed() {
         (
             suite,
             r#"suite = "aes-256-gmc""#,
-            "line 73|channel.suite|aes-256-gcm",
+            "line 77|channel.suite|aes-256-gcm",
         ),
         (suite, r#"suite = "plain""#, "hazmat"),
         (
@@ -189,7 +189,7 @@ fn a_line_can_have_several_lanes() {
         (
             LINE_PORT,
             &lanes(&["l0", "l0"]),
-            "line 17|line.lanes|l0|twice",
+            "line 21|line.lanes|l0|twice",
         ),
         (
             LINE_PORT,
@@ -247,7 +247,7 @@ fn what_a_port_cannot_be_is_said_with_its_line() {
     ];
     for (table, words) in rows {
         let port = format!("port = {{ kind = {table} }}");
-        let words = format!("line 17|port`|{words}");
+        let words = format!("line 21|port`|{words}");
         refused(&[(LINE_PORT, &port, &words)]);
     }
     let client = "port = { kind = \"tap\", interface = \"c1\"";
@@ -271,6 +271,21 @@ fn a_memory_wire_says_how_many_frames_it_holds() {
             panic!("another kind of port")
         };
         assert_eq!(wire.frames, held);
+    }
+}
+
+/// Any number of ports read one file and write to nowhere; a file that is written is one port's.
+#[test]
+fn captures_are_shared_where_they_can_be() {
+    let (one, two) = (
+        r#"port = { kind = "tap", interface = "c1", mtu = 1500 }"#,
+        r#"port = { kind = "tap", interface = "c2", mtu = 1500 }"#,
+    );
+    for (write, fine) in [("/dev/null", true), ("out.pcap", false)] {
+        let pcap = format!(r#"port = {{ kind = "pcap", read = "in.pcap", write = "{write}" }}"#);
+        let text = EXAMPLE.replacen(one, &pcap, 1).replacen(two, &pcap, 1);
+        let parsed = Config::parse(&text, Path::new(""));
+        assert_eq!(parsed.is_ok(), fine, "{write}");
     }
 }
 

@@ -20,18 +20,19 @@ use std::{
 
 use arc_swap::ArcSwap;
 use qloak_api::{
-    ChannelNumber, Limits, Problem,
+    ChannelNumber, KeyId, Limits, Problem,
     manage::{KeyOperation, NodeState},
 };
 use qloak_cipher::{level::Level, suite::Suite};
 use qloak_keys::derive::SakMaterial;
-use qloak_port::{Batch, Port, Waker};
+use qloak_port::Waker;
 use qloak_secy::Sa;
 use rtrb::{Consumer, Producer};
 use tokio::sync::oneshot;
 
 use super::{
     Action, Command, Event, KeyHandler, Note, SourceFailure,
+    plane::{Association, Outlet},
     source::{Answer, Asked},
 };
 use crate::{
@@ -138,25 +139,24 @@ impl Desk {
 }
 
 /// Everything the thread holds.
-pub(crate) struct Driver {
+pub(crate) struct Driver<A> {
     pub(crate) core: KeyHandler,
     pub(crate) clock: Clock,
     pub(crate) level: Level,
-    pub(crate) line: Box<dyn Port>,
-    pub(crate) send: Batch,
+    pub(crate) outlet: Box<dyn Outlet + Send>,
     pub(crate) inbox: Receiver<Letter>,
     pub(crate) source: tokio::sync::mpsc::Sender<Asked>,
     pub(crate) control: Consumer<ControlFrame>,
     pub(crate) outbound_news: Consumer<OutboundNews>,
     pub(crate) inbound_news: Consumer<InboundNews>,
-    pub(crate) outbound: Sluice<OutboundChange>,
+    pub(crate) outbound: Sluice<OutboundChange<A>>,
     pub(crate) outbound_waker: Arc<Waker>,
-    pub(crate) inbound: Sluice<InboundChange>,
+    pub(crate) inbound: Sluice<InboundChange<A>>,
     pub(crate) inbound_waker: Arc<Waker>,
     /// Answers to requests that could not even be asked.
     pub(crate) unasked: Vec<Answer>,
     /// SAs that the pipeline took out; dropping them here wipes them off its way.
-    pub(crate) spent: [Consumer<Sa>; 2],
+    pub(crate) spent: Vec<Consumer<Sa>>,
     pub(crate) picture: Picture,
     pub(crate) published: Arc<ArcSwap<NodeState>>,
     pub(crate) stop: Arc<AtomicBool>,
@@ -191,7 +191,7 @@ impl<T> Sluice<T> {
     }
 }
 
-impl Driver {
+impl<A: Association> Driver<A> {
     /// Runs until the node stops.
     pub(crate) fn run(mut self) {
         let mut actions = Vec::new();
@@ -314,7 +314,7 @@ impl Driver {
 
     fn perform(&mut self, action: Action) {
         match action {
-            Action::Send(frame) => self.send(&frame),
+            Action::Send(frame) => self.outlet.send(&frame),
             Action::Take { request, count } => self.ask(Asked::Take { request, count }),
             Action::Fetch { request, key_ids } => self.ask(Asked::Fetch { request, key_ids }),
             Action::InstallOutbound {
@@ -324,7 +324,7 @@ impl Driver {
                 suite,
                 sak,
             } => {
-                if let Some(sa) = self.association(suite, &sak, key_id) {
+                if let Some(sa) = self.association(suite, sak, key_id) {
                     self.change_outbound(OutboundChange::Install { channel, an, sa });
                 }
             }
@@ -341,7 +341,7 @@ impl Driver {
                 suite,
                 sak,
             } => {
-                if let Some(sa) = self.association(suite, &sak, key_id) {
+                if let Some(sa) = self.association(suite, sak, key_id) {
                     self.change_inbound(InboundChange::Install { channel, an, sa });
                 }
             }
@@ -356,44 +356,25 @@ impl Driver {
         }
     }
 
-    /// The key schedule is made here, off the data path.
     fn association(
         &self,
         suite: &'static Suite,
-        sak: &SakMaterial,
-        key_id: qloak_api::KeyId,
-    ) -> Option<Box<Sa>> {
-        Sa::new(suite, self.level, &sak.sak, sak.salt, key_id)
-            .map(Box::new)
+        material: SakMaterial,
+        key_id: KeyId,
+    ) -> Option<A> {
+        A::make(suite, self.level, material, key_id)
             .inspect_err(|error| tracing::error!(%error, "no SA could be made"))
             .ok()
     }
 
-    fn change_outbound(&mut self, change: OutboundChange) {
+    fn change_outbound(&mut self, change: OutboundChange<A>) {
         self.outbound.push(change);
         self.outbound_waker.wake();
     }
 
-    fn change_inbound(&mut self, change: InboundChange) {
+    fn change_inbound(&mut self, change: InboundChange<A>) {
         self.inbound.push(change);
         self.inbound_waker.wake();
-    }
-
-    /// An agreement frame that the line does not take after a few tries is lost, as it may be on any
-    /// line; the state machine repeats what matters.
-    fn send(&mut self, frame: &[u8]) {
-        const TRIES: u32 = 10;
-        self.send.clear();
-        if !self.send.push(frame) {
-            return tracing::error!(octets = frame.len(), "an agreement frame is too long");
-        }
-        for _ in 0..TRIES {
-            match self.line.transmit(&mut self.send) {
-                Ok(1..) => return,
-                Ok(0) => std::thread::sleep(Duration::from_micros(20)),
-                Err(error) => return tracing::debug!(%error, "an agreement frame was not sent"),
-            }
-        }
     }
 
     /// A full queue to the KME is a KME that does not answer.

@@ -12,13 +12,13 @@ use qloak_secy::Sa;
 
 use crate::limits;
 
-/// A change of the protecting half.
-pub(crate) enum OutboundChange {
+/// A change of the protecting half. `A` is what a key has become for it.
+pub(crate) enum OutboundChange<A = Box<Sa>> {
     /// A new SA, not yet used to encode.
     Install {
         channel: ChannelNumber,
         an: An,
-        sa: Box<Sa>,
+        sa: A,
     },
     /// From the next batch on, frames are protected under this SA.
     Encode { channel: ChannelNumber, an: An },
@@ -34,15 +34,28 @@ pub(crate) enum OutboundChange {
 }
 
 /// A change of the validating half.
-pub(crate) enum InboundChange {
+pub(crate) enum InboundChange<A = Box<Sa>> {
     /// A further SA is accepted.
     Install {
         channel: ChannelNumber,
         an: An,
-        sa: Box<Sa>,
+        sa: A,
     },
     /// The SA is accepted no longer, and its key is zeroised.
     Retire { channel: ChannelNumber, an: An },
+}
+
+impl<A> OutboundChange<A> {
+    /// The channel that it is about.
+    pub(crate) fn channel(&self) -> ChannelNumber {
+        match self {
+            Self::Install { channel, .. }
+            | Self::Encode { channel, .. }
+            | Self::Retire { channel, .. }
+            | Self::Close { channel }
+            | Self::Limits { channel, .. } => *channel,
+        }
+    }
 }
 
 /// What the protecting thread tells.

@@ -143,3 +143,26 @@ fn tcp_and_udp_pass_though_the_hosts_leave_their_offloads_on() {
         testing::between_two_hosts("", || ["m0", "m1"].map(|name| opened(name, 1514).unwrap()));
     });
 }
+
+#[test]
+fn a_port_for_one_ethertype_hears_no_other() {
+    testing::in_namespace("af_packet: one EtherType", |_| {
+        testing::ip("link add v0 type veth peer name v1");
+        let config = AfPacketConfig {
+            ethertype: Some(0x88b5),
+            ..AfPacketConfig::new("v0")
+        };
+        let mut port = open(&PortConfig::AfPacket(config), &sizes(1514)).unwrap();
+        let mut far = opened("v1", 1514).unwrap();
+        let wanted = frame(100, 1);
+        assert_eq!(wanted[12..14], [0x88, 0xb5]);
+        let mut other = frame(100, 2);
+        other[12..14].copy_from_slice(&[0x88, 0xe5]);
+        let mut batch = Batch::with_sizes(4, sizes(1514));
+        assert!(batch.push(&other) && batch.push(&wanted) && batch.push(&other));
+        assert!(batch.push(&wanted));
+        assert_eq!(far.transmit(&mut batch).unwrap(), 4);
+        assert_eq!(receive(&mut *port, 2, 1514), [wanted.clone(), wanted]);
+        assert_eq!(port.counters().received_frames, 2);
+    });
+}

@@ -32,6 +32,7 @@ pub(super) fn line(config: &AfXdpConfig, sizes: &Sizes) -> Result<Line, PortErro
     let fail = |what| move |error| refused(name, what, error);
     let asked = PacketSocket::new().map_err(fail("open a packet socket"))?;
     let Ready { index, mac, mtu } = interface::ready(asked.as_fd(), &config.interface)?;
+    interface::receive_offloads_off(asked.as_fd(), name)?;
     let kernel = Interface::new(asked.as_fd(), interface::name(name)?);
     kernel.vlan_tags_stay().map_err(|error| PortError::Xdp {
         interface: name.clone(),

@@ -11,6 +11,14 @@ use std::{
 use super::option;
 use crate::{Frame, limits};
 
+/// Which frames of an interface a socket wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hear {
+    Nothing,
+    EtherType(u16),
+    All,
+}
+
 /// A packet socket. No call on it waits.
 pub(crate) struct PacketSocket {
     socket: OwnedFd,
@@ -36,15 +44,15 @@ impl PacketSocket {
         Ok(Self { socket })
     }
 
-    /// Binds to an interface; `hear` says whether its frames (of every EtherType) are wanted.
-    pub(crate) fn bind(&self, index: c_int, hear: bool) -> io::Result<()> {
+    /// Binds to an interface; `hear` says which of its frames are wanted.
+    pub(crate) fn bind(&self, index: c_int, hear: Hear) -> io::Result<()> {
         // SAFETY: sockaddr_ll is plain data for which all zeroes is a value.
         let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = if hear {
-            (libc::ETH_P_ALL as u16).to_be()
-        } else {
-            0
+        address.sll_protocol = match hear {
+            Hear::Nothing => 0,
+            Hear::EtherType(number) => number.to_be(),
+            Hear::All => (libc::ETH_P_ALL as u16).to_be(),
         };
         address.sll_ifindex = index;
         let octets = mem::size_of_val(&address) as libc::socklen_t;

@@ -30,13 +30,17 @@ impl RawConfig {
         directory: &Path,
     ) -> Result<Config, ConfigError> {
         let hazmat = self.policy.allowed(text)?;
+        let kernel = self.dataplane.take_interfaces(text, &self.client)?;
+        self.dataplane.check(text, &self.line, &self.channel)?;
+        let mut numbers = BTreeSet::new();
         let mut clients = BTreeMap::new();
         let mut weights = BTreeMap::new();
         let mut places = self.line.places(text)?;
         for client in self.client {
             let number = *client.number.get_ref();
             let at = client.port.span();
-            if !places.insert(client.port.get_ref().place()) {
+            let place = client.port.get_ref().place();
+            if place.is_some_and(|place| !places.insert(place)) {
                 let what = format!(
                     "the port of client port {number} is in use by the line or another client port; each needs its own"
                 );
@@ -45,7 +49,8 @@ impl RawConfig {
             let weight = ranged(text, client.weight, 1, limits::WEIGHTS, "client.weight")?;
             weights.insert(number, weight);
             let port = checked_port(text, client.port, directory, "client.port")?;
-            if clients.insert(number, port).is_some() {
+            clients.extend(port.map(|port| (number, port)));
+            if !numbers.insert(number) {
                 let what = format!("client port {number} is named twice");
                 return Err(ConfigError::at(
                     text,
@@ -57,7 +62,7 @@ impl RawConfig {
         }
         let mut taken = Taken {
             text,
-            clients: &clients,
+            clients: &numbers,
             seen_clients: BTreeSet::new(),
             seen_channels: BTreeSet::new(),
         };
@@ -71,8 +76,8 @@ impl RawConfig {
                 "there is no [[channel]]: a node needs one at least",
             ));
         }
-        if let Some(idle) = clients
-            .keys()
+        if let Some(idle) = numbers
+            .iter()
             .find(|number| !taken.seen_clients.contains(number))
         {
             return Err(ConfigError::new(format!(
@@ -101,6 +106,7 @@ impl RawConfig {
             line: self.line.check(text, directory)?,
             kme: self.kme.check(text, directory, &tls)?,
             clients,
+            kernel,
             weights,
             channels,
             manage_listen: self.manage.listen,
@@ -141,7 +147,9 @@ impl RawLine {
         }
         let mut places = BTreeSet::new();
         for lane in self.port.iter().chain(&self.lanes) {
-            let place = lane.get_ref().place();
+            let Some(place) = lane.get_ref().place() else {
+                continue;
+            };
             if places.contains(&place) {
                 let what = format!("{place} is named twice; each lane needs its own");
                 return Err(ConfigError::at(text, lane.span(), "line.lanes", what));
@@ -185,9 +193,14 @@ impl RawLine {
         )?;
         let ports = self.port.map(|port| ("line.port", port)).into_iter();
         let ports = ports.chain(self.lanes.into_iter().map(|port| ("line.lanes", port)));
-        let mut lanes = ports
-            .map(|(key, port)| checked_port(text, port, directory, key))
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut lanes = Vec::new();
+        for (key, port) in ports {
+            let span = port.span();
+            lanes.push(checked_port(text, port, directory, key)?.ok_or_else(|| {
+                let what = "is of kind macsec, which is for client ports: it lies over the line's interface";
+                ConfigError::at(text, span, key, what)
+            })?);
+        }
         if let Some(impairment) = self.impairment {
             let span = impairment.span();
             let impairment = Impairment::from(impairment.into_inner());
@@ -222,23 +235,26 @@ impl RawLine {
     }
 }
 
+/// The port that the node opens; none for an interface that is the kernel's.
 fn checked_port(
     text: &str,
     port: Spanned<RawPort>,
     directory: &Path,
     key: &'static str,
-) -> Result<PortConfig, ConfigError> {
+) -> Result<Option<PortConfig>, ConfigError> {
     let span = port.span();
     let port = port.into_inner().config(directory);
-    port.check()
-        .map_err(|error| ConfigError::at(text, span, key, error.to_string()))?;
+    if let Some(port) = &port {
+        port.check()
+            .map_err(|error| ConfigError::at(text, span, key, error.to_string()))?;
+    }
     Ok(port)
 }
 
 /// What earlier channels took already.
 struct Taken<'a> {
     text: &'a str,
-    clients: &'a BTreeMap<ClientPort, PortConfig>,
+    clients: &'a BTreeSet<ClientPort>,
     seen_clients: BTreeSet<ClientPort>,
     seen_channels: BTreeSet<ChannelNumber>,
 }
@@ -277,7 +293,7 @@ impl RawChannel {
             _ => {}
         }
         for client in self.clients.get_ref() {
-            if !taken.clients.contains_key(client) {
+            if !taken.clients.contains(client) {
                 return Err(at_clients(format!(
                     "there is no [[client]] for client port {client}"
                 )));

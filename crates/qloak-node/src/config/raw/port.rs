@@ -8,7 +8,7 @@ use qloak_port::{
 };
 use serde::Deserialize;
 
-use crate::config::beside;
+use crate::config::{Offload, beside};
 
 /// The table of a port, by its kind.
 #[derive(Deserialize)]
@@ -54,6 +54,15 @@ pub(super) enum RawPort {
         #[serde(default = "yes")]
         up: bool,
         ring_octets: Option<usize>,
+    },
+    /// An interface of the kernel's, with `dataplane = "kernel-macsec"`.
+    Macsec {
+        interface: String,
+        mtu: Option<usize>,
+        #[serde(default = "yes")]
+        up: bool,
+        #[serde(default)]
+        offload: Offload,
     },
 }
 
@@ -119,11 +128,14 @@ fn yes() -> bool {
 }
 
 impl RawPort {
-    /// What two ports cannot share.
-    pub(super) fn place(&self) -> String {
+    /// What no other port can have too: an interface, an end of a wire, a file that is written.
+    pub(super) fn place(&self) -> Option<String> {
         match self {
-            Self::Memory { wire, end, .. } => format!("memory {wire} {}", *end as u8),
-            Self::Pcap { read, write, .. } => format!("pcap {read:?} {write:?}"),
+            Self::Memory { wire, end, .. } => Some(format!("memory {wire} {}", *end as u8)),
+            Self::Pcap { write, .. } => write
+                .as_ref()
+                .filter(|file| *file != Path::new("/dev/null"))
+                .map(|file| format!("file {}", file.display())),
             Self::Tap {
                 interface,
                 namespace,
@@ -138,15 +150,15 @@ impl RawPort {
                 interface,
                 namespace,
                 ..
-            } => {
-                format!("interface {interface} {namespace:?}")
-            }
+            } => Some(format!("interface {interface} {namespace:?}")),
+            Self::Macsec { interface, .. } => Some(format!("interface {interface} None")),
         }
     }
 
-    pub(super) fn config(self, directory: &Path) -> PortConfig {
+    /// What the node opens; nothing for an interface that is the kernel's.
+    pub(super) fn config(self, directory: &Path) -> Option<PortConfig> {
         let path = |path: PathBuf| beside(directory, &path);
-        match self {
+        Some(match self {
             Self::Memory { wire, end, frames } => {
                 let end = match end {
                     MemoryEnd::A => End::A,
@@ -235,6 +247,7 @@ impl RawPort {
                 }
                 PortConfig::AfXdp(config)
             }
-        }
+            Self::Macsec { .. } => return None,
+        })
     }
 }
