@@ -80,8 +80,10 @@ struct Row {
     frames_in: u64,
     frames_lost: u64,
     frames_refused: u64,
-    /// Outbound keys that waited at a node, the fewest that were seen.
-    keys_waiting_min: u32,
+    /// Keys to announce that waited at a node, the fewest that were seen.
+    outbound_keys_min: u32,
+    /// Keys that the far node may announce and that were fetched already, the fewest that were seen.
+    inbound_keys_min: u32,
     /// Processors busy, all programs and the traffic together, percent.
     busy_percent: f64,
     faults: Vec<String>,
@@ -144,7 +146,7 @@ fn measure(lab: &mut Lab, layout: &Layout, arguments: &Arguments, rate: u64) -> 
     };
     set_limits(lab, layout, channels, limits)?;
     let pace = if arguments.load { 0 } else { PACE_LIGHT };
-    let mut keys_waiting_min = u32::MAX;
+    let (mut outbound_keys_min, mut inbound_keys_min) = (u32::MAX, u32::MAX);
     let processors = Processors::read()?;
     let mut turn = layout.channels.iter().cycle();
     let mut commanded = 0u32;
@@ -153,7 +155,8 @@ fn measure(lab: &mut Lab, layout: &Layout, arguments: &Arguments, rate: u64) -> 
         if at < time {
             let (a, b) = lab.look(&mut |_, _| {})?;
             for node in [a, b] {
-                keys_waiting_min = keys_waiting_min.min(node.key_handler.outbound_keys);
+                outbound_keys_min = outbound_keys_min.min(node.key_handler.outbound_keys);
+                inbound_keys_min = inbound_keys_min.min(node.key_handler.inbound_keys);
             }
         }
         let next = Instant::now() + Duration::from_millis(250);
@@ -180,7 +183,8 @@ fn measure(lab: &mut Lab, layout: &Layout, arguments: &Arguments, rate: u64) -> 
         frames_in: loaded.count.taken,
         frames_lost: loaded.count.lost,
         frames_refused: loaded.count.refused,
-        keys_waiting_min,
+        outbound_keys_min,
+        inbound_keys_min,
         busy_percent: processors.busy_percent_until(Processors::read()?),
         faults: loaded.faults,
     })
@@ -276,7 +280,8 @@ fn show(rows: &[Row], arguments: &Arguments) {
         "\nin",
         "\nlost",
         "\nrefused",
-        "keys\nwaiting, least",
+        "keys waiting, least\noutbound",
+        "\ninbound",
         "processors\nbusy, %",
     ]);
     for row in rows {
@@ -289,7 +294,8 @@ fn show(rows: &[Row], arguments: &Arguments) {
                 row.frames_in.to_string(),
                 row.frames_lost.to_string(),
                 row.frames_refused.to_string(),
-                row.keys_waiting_min.to_string(),
+                row.outbound_keys_min.to_string(),
+                row.inbound_keys_min.to_string(),
                 number(Some(row.busy_percent), 0),
             ],
         );
@@ -297,8 +303,8 @@ fn show(rows: &[Row], arguments: &Arguments) {
     table.show();
     ui::line(format!(
         "{} channels, an SC each way; a rekey is one SA replaced. Four ANs and 100 ms for an old SA to drain\n\
-         allow some 30 to 40 a second for each SC (docs/key-agreement.md); no keys waiting: the key supply is\n\
-         the bound; processors full: they are.",
+         allow some 30 a second for each SC (docs/key-agreement.md); few keys waiting: the key supply is the\n\
+         bound; processors full: they are.",
         arguments.channels
     ));
     for row in rows {
