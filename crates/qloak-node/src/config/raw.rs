@@ -3,6 +3,7 @@
 mod check;
 mod impairment;
 mod kernel;
+mod line;
 mod port;
 
 use std::{net::SocketAddr, path::PathBuf};
