@@ -25,8 +25,11 @@ const NEEDS: [Need; 2] = [Need::Iproute2, Need::Ping];
 const OWN_NAMESPACE: &str = "unshare --user --map-root-user --net --mount";
 
 /// Against the Linux kernel's own MACsec, in user-mode Linux.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub(crate) struct Arguments {
+    /// Take this `qloak` instead of building one.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
     /// For the test program: a filter, `--skip` and the like.
     #[arg(last = true, value_name = "TEST ARGUMENTS")]
     tests: Vec<String>,
@@ -35,16 +38,16 @@ pub(crate) struct Arguments {
 /// `cargo xtask macsec`.
 pub(crate) fn run(arguments: &Arguments) -> Done {
     let mut steps = Steps::new(false);
-    all(&mut steps, false, &arguments.tests)?;
+    all(&mut steps, false, arguments)?;
     steps.finish()
 }
 
 /// The steps in `cargo xtask test`: where they cannot be taken, that is said and no failure.
 pub(crate) fn step(steps: &mut Steps) -> Done {
-    all(steps, true, &[])
+    all(steps, true, &Arguments::default())
 }
 
-fn all(steps: &mut Steps, if_possible: bool, tests: &[String]) -> Done {
+fn all(steps: &mut Steps, if_possible: bool, arguments: &Arguments) -> Done {
     let mut ready = None;
     steps.step("macsec setup", || match prepare() {
         Ok(kernel) => {
@@ -64,18 +67,24 @@ fn all(steps: &mut Steps, if_possible: bool, tests: &[String]) -> Done {
         }
     })?;
     let Some(kernel) = ready else { return Ok(()) };
+    let binary = match &arguments.binary {
+        Some(binary) => {
+            fs::canonicalize(binary).cannot(format_args!("find {}", binary.display()))?
+        }
+        None => lab::build_product()?,
+    };
     steps.command(
         "macsec",
         cargo()
             .args("test --workspace --locked --test macsec -- --ignored --nocapture".split(' '))
             .arg("--test-threads=1")
-            .args(tests)
+            .args(&arguments.tests)
             .env(
                 "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER",
                 OWN_NAMESPACE,
             )
             .env("QLOAK_UML", kernel)
-            .env("QLOAK_BINARY", lab::build_product()?),
+            .env("QLOAK_BINARY", binary),
     )
 }
 

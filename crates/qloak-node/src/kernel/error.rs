@@ -27,7 +27,7 @@ pub enum KernelError {
     },
     /// No leave.
     #[error(
-        "the kernel lets this process not {what}: it needs CAP_NET_ADMIN (as root, or `setcap cap_net_admin,cap_net_raw+ep` on the program)"
+        "this process may not {what}: it needs CAP_NET_ADMIN (as root, or `setcap cap_net_admin,cap_net_raw+ep` on the program)"
     )]
     NoLeave {
         /// What was tried.

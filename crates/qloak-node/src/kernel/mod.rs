@@ -201,18 +201,8 @@ impl KernelThread {
         })
     }
 
-    /// Runs until the node stops, and leaves no SA behind.
+    /// Runs until the node stops.
     pub(crate) fn run(mut self) -> Result<(), crate::Error> {
-        let outcome = self.serve();
-        for channel in &self.channels {
-            if let Err(error) = self.secys.clear(channel.interface) {
-                tracing::error!(interface = channel.name, %error, "SAs are left in the kernel: remove the interface");
-            }
-        }
-        outcome
-    }
-
-    fn serve(&mut self) -> Result<(), crate::Error> {
         let (mut look_ns, mut ports_ns) = (0, 0);
         while !self.stop.load(Ordering::Relaxed) {
             self.hear()?;
@@ -411,6 +401,17 @@ impl KernelThread {
             strays,
         });
         Ok(())
+    }
+}
+
+impl Drop for KernelThread {
+    /// No SA is left behind, whatever ended the thread.
+    fn drop(&mut self) {
+        for channel in &self.channels {
+            if let Err(error) = self.secys.clear(channel.interface) {
+                tracing::error!(interface = channel.name, %error, "SAs are left in the kernel: remove the interface");
+            }
+        }
     }
 }
 
