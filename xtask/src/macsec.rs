@@ -2,8 +2,8 @@
 //!
 //! Many kernels lack the driver, so it runs in user-mode Linux: Debian's package has a whole kernel as one
 //! ordinary program. The package is unpacked under `target/macsec`, not installed, and the tests run in a
-//! network namespace of their own that vanishes with them, so that none of it needs root. Where one of
-//! these cannot be had the step says so, and nothing is reported as passed.
+//! network namespace of their own that vanishes with them, so that none of it needs root where /dev/net/tun
+//! is open to all. Where one of these cannot be had the step says so, and nothing is reported as passed.
 
 use std::{fs, path::PathBuf, process::Command};
 
@@ -103,6 +103,11 @@ fn prepare() -> Done<PathBuf> {
     let mut words = OWN_NAMESPACE.split(' ').chain(["true"]);
     let mut namespace = Command::new(words.next().unwrap_or_default());
     proc::output(namespace.args(words)).cannot("make a network namespace without root")?;
+    fs::File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/net/tun")
+        .cannot("open /dev/net/tun, and the line is a TAP")?;
     setup::ensure(&NEEDS)?;
     let folder = tree::root().join("target/macsec");
     fs::create_dir_all(&folder).cannot("make target/macsec")?;

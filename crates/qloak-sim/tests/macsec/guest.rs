@@ -20,7 +20,7 @@ use std::{
 
 /// How long the guest may be silent. It boots in a second or two; on a machine with much else to do, in
 /// ten.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Modules in the order in which they need each other.
 const MODULES: [&str; 5] = [

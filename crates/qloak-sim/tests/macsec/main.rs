@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use guest::Guest;
 use kernel::Kernel;
-use network::Network;
+use network::{AT_EASE, IN_NEED, Network};
 use station::{Sak, Station, Terms};
 
 const OURS: MacAddress = MacAddress([0x02, 0x51, 0x4c, 0, 0, 0x0a]);
@@ -128,6 +128,11 @@ fn forget(kernel: &mut Kernel<'_>, station: &Station, n: u16) {
     station.secy().forget_outbound(an(n));
     kernel.forget_inbound(an(n));
     station.secy().forget_inbound(an(n));
+}
+
+/// A counter of a node's channel.
+fn frames(state: &Value, way: &str, counter: &str) -> Option<u64> {
+    state["channels"][0][way]["counters"][counter].as_u64()
 }
 
 /// Runs `ping` and waits until as many replies have come as it asked for. The kernel counts them: `ping` itself
@@ -310,15 +315,12 @@ fn a_node_programs_the_kernel_and_nothing_is_lost() {
     let binary = std::env::var_os("QLOAK_BINARY").expect("`cargo xtask macsec` runs this");
     let mut network = Network::up(boot(), binary.into());
     for terms in all_terms() {
-        network.start_nodes(&terms);
+        network.start_nodes(&terms, &AT_EASE);
         let (a, _) = network.until("both count from here", |_, _| true);
         let rekeys_before = a["channels"][0]["rekeys"].as_u64().unwrap();
         // Some ten rekeys fall into this.
         nothing_lost(Ours, 2000, "-i 0.002 -s 1000 10.1.0.1");
 
-        let frames = |state: &Value, way: &str, counter: &str| {
-            state["channels"][0][way]["counters"][counter].as_u64()
-        };
         let (a, b) = network.until("what left one node arrived at the other", |a, b| {
             frames(a, "outbound", "protected_frames") == frames(b, "inbound", "ok")
                 && frames(b, "outbound", "protected_frames") == frames(a, "inbound", "ok")
@@ -351,9 +353,46 @@ fn a_node_programs_the_kernel_and_nothing_is_lost() {
         let line = network.guest().sh("ip -j -s macsec show secure1");
         assert!(line.contains("\"OutPktsUntagged\":0"), "{line}");
         // Again: the interface is taken as it is, its address included.
-        network.start_nodes(&terms);
+        network.start_nodes(&terms, &AT_EASE);
         nothing_lost(Ours, 100, "-i 0.01 -s 1000 10.1.0.1");
         network.stop_nodes();
         network.guest().sh("ip link del secure1");
     }
+}
+
+#[test]
+#[ignore = "needs user-mode Linux; `cargo xtask macsec` runs it"]
+fn without_a_new_key_the_kernel_sends_nothing() {
+    let binary = std::env::var_os("QLOAK_BINARY").expect("`cargo xtask macsec` runs this");
+    let mut network = Network::up(boot(), binary.into());
+    let terms = all_terms().last().unwrap();
+    network.start_nodes(&terms, &IN_NEED);
+    nothing_lost(Ours, 100, "-i 0.002 10.1.0.1");
+    network.end_kms();
+    // More than the keys that are left may protect.
+    network
+        .guest()
+        .sh("ping -q -w 15 -i 0.002 10.1.0.2 || true");
+    let (a, _) = network.until("node-a has closed", |a, _| {
+        a["channels"][0]["status"] == "closed"
+    });
+    let shown = network.guest().sh("ip -j macsec show secure1");
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let sas = shown[0]["sa_list"].as_array();
+    assert!(sas.is_none_or(Vec::is_empty), "{shown:#}");
+
+    let before = a["clients"][0]["discarded_closed"].as_u64().unwrap();
+    let (status, _) = network.guest().try_sh("ping -q -w 2 -i 0.1 10.1.0.2");
+    assert_ne!(status, "0");
+    let (after, _) = network.until("what was not sent is counted", |a, _| {
+        a["clients"][0]["discarded_closed"].as_u64() > Some(before)
+    });
+    assert_eq!(
+        frames(&after, "outbound", "protected_frames"),
+        frames(&a, "outbound", "protected_frames")
+    );
+    assert!(
+        after["alarms"].to_string().contains("channel-closed"),
+        "{after:#}"
+    );
 }

@@ -29,6 +29,28 @@ const DOORS: [&str; 4] = [
     "10.78.0.1:7102",
 ];
 
+/// How long an SA lives: by frames and not by time, so that a machine that stands still for a second loses
+/// nothing.
+pub(crate) struct Life {
+    pub(crate) frames: u64,
+    pub(crate) rekey_at_percent: u8,
+    pub(crate) keys_ready: u32,
+}
+
+/// After 200 frames of an SA its successor is agreed, and after 4000 it is over.
+pub(crate) const AT_EASE: Life = Life {
+    frames: 4000,
+    rekey_at_percent: 5,
+    keys_ready: 32,
+};
+
+/// Few frames, and few keys to go on with.
+pub(crate) const IN_NEED: Life = Life {
+    frames: 300,
+    rekey_at_percent: 90,
+    keys_ready: 1,
+};
+
 /// The programs outside, and the guest.
 pub(crate) struct Network {
     guest: Guest,
@@ -79,9 +101,9 @@ impl Network {
     }
 
     /// Starts both nodes and waits until the channel is open.
-    pub(crate) fn start_nodes(&mut self, terms: &Terms) {
-        fs::write(self.path("node-a.toml"), node(Site::A, terms)).unwrap();
-        fs::write(self.path("node-b.toml"), node(Site::B, terms)).unwrap();
+    pub(crate) fn start_nodes(&mut self, terms: &Terms, life: &Life) {
+        fs::write(self.path("node-a.toml"), node(Site::A, terms, life)).unwrap();
+        fs::write(self.path("node-b.toml"), node(Site::B, terms, life)).unwrap();
         self.node_b = Some(self.start("node-b", "node -c node-b.toml"));
         let (folder, binary) = (self.folder.path().display(), self.binary.display());
         self.guest.sh(&format!(
@@ -99,6 +121,11 @@ impl Network {
         self.node_b = None;
         self.guest
             .sh("kill $(cat /run/node-a.pid) && wait $(cat /run/node-a.pid)");
+    }
+
+    /// There are no keys any more but those that the nodes have.
+    pub(crate) fn end_kms(&mut self) {
+        self.kms.clear();
     }
 
     /// Something in the guest.
@@ -183,9 +210,8 @@ impl Site {
     }
 }
 
-/// A node's configuration: after 200 frames of an SA its successor is agreed, and after 4000 it is over. By
-/// frames and not by time, so that a machine that stands still for a second loses nothing.
-fn node(site: Site, terms: &Terms) -> String {
+/// A node's configuration.
+fn node(site: Site, terms: &Terms, life: &Life) -> String {
     let [door_a, door_b, kms_a, kms_b] = DOORS;
     let (name, far, dataplane, line, client, addresses, door, kms) = match site {
         Site::A => (
@@ -216,13 +242,17 @@ fn node(site: Site, terms: &Terms) -> String {
          [[client]]\nnumber = 1\nport = {client}\n\
          [[channel]]\nnumber = 7\ncarriage = \"transparent\"\nclients = [1]\nsuite = \"{}\"\n\
          packet_number_bits = {}\nreplay_window = {}\n\
-         limits = {{ frames = 4000, octets = 1000000000, seconds = 3600, rekey_at_percent = 5 }}\n\
+         limits = {{ frames = {}, octets = 1000000000, seconds = 3600, rekey_at_percent = {} }}\n\
+         [key_ram]\nfill = {}\n\
          [kme]\nurl = \"https://{kms}\"\nidentity = \"{}\"\n[manage]\nlisten = \"{door}\"\n{}",
         addresses[0],
         addresses[1],
         terms.suite.name,
         if terms.xpn { 64 } else { 32 },
         terms.replay_window,
+        life.frames,
+        life.rekey_at_percent,
+        life.keys_ready,
         site.kms(),
         tls(name),
     )
