@@ -62,9 +62,10 @@ pub const LANE_HOLD_US: std::ops::RangeInclusive<u32> = 1..=20_000;
 /// The same unless told otherwise: 100 km of fibre more, or a switch that is busy.
 pub const LANE_HOLD_US_DEFAULT: u32 = (qloak_port::limits::LANE_HOLD_NS / 1000) as u32;
 
-/// Bits per second of a channel of constant rate: from a frame of 9000 octets each 72 ms to the fastest line
-/// that there is a card for.
-pub const CONSTANT_RATE_BPS: std::ops::RangeInclusive<u64> = 1_000_000..=400_000_000_000;
+/// Bits per second of a channel of constant rate: 34 line frames of 16 000 octets, the most that can wait for their
+/// beat, leave within 44 ms, long before an SA that was changed is retired (100 ms); and the fastest line that there is a
+/// card for.
+pub const CONSTANT_RATE_BPS: std::ops::RangeInclusive<u64> = 100_000_000..=400_000_000_000;
 
 /// Microseconds that a line frame may wait for more client frames: as far as `qloak_secy` allows.
 pub const WAIT_US: std::ops::RangeInclusive<u16> = 0..=1000;

@@ -94,6 +94,9 @@ pub const LANE_HOLD_NS: u64 = 500_000;
 /// Frames that wait for those of slower lanes: a millisecond of frames of 1500 octets at 6 Gb/s, 8 MiB.
 pub const LANES_HELD_FRAMES: usize = 512;
 
+/// Late frames in a row after which the number that made them late is taken for wrong.
+pub const LANE_LATE_FRAMES: usize = 64;
+
 /// Orders that are kept at once: four SAs of 256 channels.
 pub const LANE_STREAMS_MAX: usize = 1024;
 

@@ -112,13 +112,13 @@ fn client_ports_channels_and_their_shares_fit_together() {
         ),
         (
             "clients = [1]",
-            "clients = [1]\nconstant_rate_bps = 1000000\nwait_us = 20",
+            "clients = [1]\nconstant_rate_bps = 100000000\nwait_us = 20",
             "channel.wait_us|constant rate",
         ),
         (
             "clients = [1]",
-            "clients = [1]\nconstant_rate_bps = 999999",
-            "channel.constant_rate_bps|1000000 to 400000000000",
+            "clients = [1]\nconstant_rate_bps = 99999999",
+            "channel.constant_rate_bps|100000000 to 400000000000",
         ),
         (
             "clients = [2]",

@@ -9,12 +9,12 @@
 //! Each lane keeps the order of its frames, so a number that is missing is lost as soon as every lane
 //! has brought a greater one; else when the first frame behind it has waited for as long as lanes may
 //! differ. A frame that comes later than that is handed on at once: nothing is lost here, and what is too late
-//! the replay window refuses. Numbers are read before anyone has verified them: a forger can spoil the order,
-//! which whoever holds the line can do anyway, and nothing else.
+//! the replay window refuses. Numbers are read before anyone has verified them: a forged or damaged one can spoil
+//! the order for a moment, until so many frames were late in a row that it is clear who is wrong.
 
 use crate::{
     Batch, Sizes,
-    limits::{LANE_STREAMS_MAX, LANES_HELD_FRAMES, LANES_MAX},
+    limits::{LANE_LATE_FRAMES, LANE_STREAMS_MAX, LANES_HELD_FRAMES, LANES_MAX},
 };
 
 /// Which order a frame belongs to, and its number there; none for a frame that has no order to keep.
@@ -27,6 +27,8 @@ struct Stream {
     next: Option<u32>,
     /// The last number that each lane brought.
     last: [Option<u32>; LANES_MAX],
+    /// Frames in a row that were late.
+    late: usize,
     used_ns: u64,
 }
 
@@ -36,6 +38,7 @@ impl Stream {
             name,
             next: None,
             last: [None; LANES_MAX],
+            late: 0,
             used_ns,
         }
     }
@@ -97,9 +100,18 @@ impl Order {
             match state.next.map(|next| distance(next, number)) {
                 Some(0) => {
                     state.next = Some(number.wrapping_add(1));
+                    state.late = 0;
                     pass(batch, index, &mut self.ready);
                 }
-                Some(..0) => pass(batch, index, &mut self.ready),
+                Some(..0) if state.late < LANE_LATE_FRAMES => {
+                    state.late += 1;
+                    pass(batch, index, &mut self.ready);
+                }
+                Some(..0) => {
+                    state.next = Some(number.wrapping_add(1));
+                    state.late = 0;
+                    pass(batch, index, &mut self.ready);
+                }
                 _ => {
                     if self.held.is_full() {
                         self.skip_to(0);
@@ -381,6 +393,29 @@ mod tests {
             [4],
             "one that goes on after a pause does not wait"
         );
+    }
+
+    /// As one that was forged, or whose number was damaged on the way, would do it.
+    #[test]
+    fn a_number_that_is_far_too_great_spoils_the_order_for_a_moment() {
+        let mut test = Test::new(2);
+        test.bring(0, 1, &[1]);
+        test.bring(1, 1, &[2, 1_000_000]);
+        test.now_ns = HOLD_NS;
+        assert_eq!(test.get(), [1, 2, 1_000_000]);
+        let mut next = 3;
+        let mut bring = |test: &mut Test| {
+            test.bring(1, 1, &[next + 1]);
+            test.bring(0, 1, &[next]);
+            next += 2;
+            test.get()
+        };
+        assert_eq!(bring(&mut test), [4, 3], "late, and handed on as it comes");
+        for _ in 0..LANE_LATE_FRAMES {
+            bring(&mut test);
+        }
+        let got = bring(&mut test);
+        assert!(got.len() == 2 && got[0] < got[1], "{got:?}");
     }
 
     #[test]
