@@ -82,6 +82,8 @@ pub(crate) struct MuxState {
     sequence: u32,
     /// How long a line frame may wait for more records.
     pub(crate) wait_ns: u64,
+    /// When the last client frame came.
+    last_ns: Option<u64>,
     /// Whether every line frame is filled to the same size.
     pub(crate) one_size: bool,
 }
@@ -91,7 +93,8 @@ pub(crate) struct MuxState {
 struct Open {
     /// Where it ends in its storage.
     end: usize,
-    /// When its first record came; none when it waits for nobody: it is full, or begins with a piece.
+    /// When its first record came; none when it waits for nobody: it is full, begins with a piece, or its first
+    /// record came long after the one before.
     since_ns: Option<u64>,
 }
 
@@ -99,6 +102,12 @@ impl MuxState {
     /// The open line frame leaves.
     pub(crate) fn close(&mut self) {
         self.open = None;
+    }
+
+    /// Whether client frames come so fast that one may well come while a line frame waits.
+    fn flows(&self, now_ns: u64) -> bool {
+        self.last_ns
+            .is_some_and(|last_ns| now_ns.saturating_sub(last_ns) < self.wait_ns)
     }
 
     /// When the open line frame has waited for long enough; `None` when none waits.
@@ -160,6 +169,7 @@ impl Outbound {
         };
         match muxed {
             Muxed::Taken if !state.transparent => {
+                state.mux.last_ns = Some(now_ns);
                 state.counters.client_frames += 1;
                 state.counters.client_octets += frame.len() as u64;
             }
@@ -300,7 +310,7 @@ impl<L: LineFrames + ?Sized> Writer<'_, L> {
             return false;
         };
         let written = append(&mut room, parts);
-        let first = waits.then_some(self.now_ns);
+        let first = (waits && self.state.flows(self.now_ns)).then_some(self.now_ns);
         let since_ns = self.state.open.map_or(first, |open| open.since_ns);
         let left = (LINE_HEADER + self.records).saturating_sub(room.range.len());
         let is_full = left < FRAGMENT_HEADER + limits::FRAGMENT_OCTETS_MIN;

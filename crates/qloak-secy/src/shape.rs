@@ -1,7 +1,8 @@
 //! When line frames leave. Outbound, between mux and protect.
 //!
 //! A line frame leaves when it is full, or when its first record has waited for as long as the channel
-//! bears: not at all unless [`Outbound::set_wait`] was told otherwise.
+//! bears: not at all unless [`Outbound::set_wait`] was told otherwise. And only while client frames come
+//! faster than that: one that comes alone would wait in vain.
 //!
 //! ```text
 //!   begun   [ full ] [ full ] [ open ]            leaves now:  full, full

@@ -23,12 +23,16 @@ impl Waiting {
         let suite = Suite::by_name("aes-256-gcm").unwrap();
         let mut link = Link::keyed(&config, LINE_OCTETS, suite);
         assert!(link.outbound.set_wait(config.number, wait_ns));
-        Self {
+        let mut waiting = Self {
             link,
             client: config.clients[0],
             sent: Vec::new(),
             received: Vec::new(),
-        }
+        };
+        // The first frame comes alone and waits for nobody; from then on they flow.
+        waiting.mux(64, 0);
+        assert_eq!(waiting.shape(0), 1);
+        waiting
     }
 
     /// A client frame comes in.
@@ -77,7 +81,13 @@ fn a_line_frame_waits_for_its_time_and_takes_more() {
 
     waiting.mux(100, 90_000);
     assert_eq!(
-        waiting.shape(90_001),
+        waiting.shape(90_000),
+        1,
+        "one that comes alone does not wait"
+    );
+    waiting.mux(100, 95_000);
+    assert_eq!(
+        waiting.shape(95_001),
         0,
         "the next one has a time of its own"
     );
