@@ -5,10 +5,12 @@
 //! reaches the pipeline as one message between two batches. `node` puts one encryptor together, and
 //! [`run`] runs one or several in a process.
 
+pub mod capture;
 mod clock;
 mod config;
 mod kernel;
 pub mod key_handler;
+mod latency;
 mod library;
 pub mod limits;
 mod manage;
@@ -25,7 +27,7 @@ use std::{
 
 use qloak_api::{ChannelNumber, SuiteEntry};
 
-pub use config::{Config, ConfigError};
+pub use config::{CaptureSides, Config, ConfigError};
 pub use kernel::KernelError;
 
 /// Why a node does not run.

@@ -29,7 +29,7 @@ use qloak_port::{Batch, LanesConfig, Port, PortConfig, Sizes, Waker};
 use qloak_secy::{ChannelConfig, Inbound, LineConfig, Outbound};
 
 use crate::{
-    Error,
+    Error, capture,
     clock::Clock,
     config::Config,
     kernel,
@@ -39,12 +39,14 @@ use crate::{
         plane::LineOutlet,
         source::{self, Source},
     },
+    latency::Histogram,
     library, limits,
     manage::{self, Manage},
     pipeline::{
         Patience,
         fair::Share,
         inbound::{Exit, InboundThread},
+        news::port_impairments,
         outbound::{Entrance, OutboundThread},
         trunk::Trunk,
     },
@@ -139,10 +141,22 @@ impl Node {
         let (letters, inbox) = mpsc::sync_channel(limits::COMMANDS_WAITING);
         let (asked, asking) = tokio::sync::mpsc::channel(limits::COMMANDS_WAITING);
 
+        let (outbound_stopwatch, outbound_times) = Histogram::new();
+        let (inbound_stopwatch, inbound_times) = Histogram::new();
         let picture = Picture::new(
             config.clone(),
             ports.line_state(),
             ports.client_states(&config),
+        )
+        .with_times(outbound_times, inbound_times);
+        let clients = ports.clients.iter();
+        let (witnesses, captures) = capture::ready(
+            &config,
+            &*ports.line,
+            clients.map(|(number, port)| (*number, &**port as &dyn Port)),
+            clock,
+            &stop,
+            [&outbound_waker, &inbound_waker],
         );
         let published = Arc::new(ArcSwap::from_pointee(picture.draw(core.state(0), 0)));
         let sizes = sizes();
@@ -153,6 +167,7 @@ impl Node {
             outlet: Box::new(LineOutlet {
                 line: ports.line.twin()?,
                 batch: Batch::with_sizes(1, sizes),
+                witness: witnesses.keys,
             }),
             inbox,
             source: asked,
@@ -191,6 +206,8 @@ impl Node {
             stop: Arc::clone(&stop),
             line_patience: Patience::default(),
             line_dropped: 0,
+            witness: witnesses.outbound,
+            stopwatch: outbound_stopwatch,
         };
         let exit = |(number, port): (qloak_api::ClientPort, Box<dyn Port>)| Exit {
             number,
@@ -218,6 +235,8 @@ impl Node {
             waker: inbound_waker,
             stop: Arc::clone(&stop),
             oversized_agreement: 0,
+            witness: witnesses.inbound,
+            stopwatch: inbound_stopwatch,
         };
         let threads = vec![
             keys,
@@ -233,6 +252,7 @@ impl Node {
             published,
             library,
             desk,
+            captures: Some(captures),
         }));
         tracing::info!(node = %config.name, manage = %door.address(), level = level.name(), channels = config.channels.len(), "node started");
         Ok(Self {
@@ -315,6 +335,7 @@ pub(crate) fn port_state(port: &dyn Port) -> PortState {
         name: port.name().to_owned(),
         kind: port.kind().as_str().to_owned(),
         counters: PortCounters::default(),
+        impairments: port.impairments().as_ref().map(port_impairments),
     }
 }
 
@@ -405,6 +426,7 @@ fn outbound(
                 trunk,
                 port: port.twin()?,
                 batch: Batch::with_sizes(limits::BATCH_FRAMES, sizes),
+                came_ns: 0,
                 share: Share::new(config.weights.get(number).copied().unwrap_or(1)),
                 discarded_closed: 0,
                 discarded_oversize: 0,

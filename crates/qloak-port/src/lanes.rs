@@ -15,7 +15,7 @@ use std::{
 };
 
 use crate::{
-    Batch, Counters, Kind, Port, PortConfig, PortError, Sizes, impair::Clock,
+    Batch, Counters, Impairments, Kind, Port, PortConfig, PortError, Sizes, impair::Clock,
     lasting::open_lasting, limits, monotonic, sys,
 };
 
@@ -269,6 +269,11 @@ impl Port for LanesPort {
             sys::poll::add(&self.shared.readable, lane.descriptor()?).ok()?;
         }
         Some(self.shared.readable.as_fd())
+    }
+
+    fn impairments(&self) -> Option<Impairments> {
+        let all = self.lanes.iter().filter_map(|lane| lane.impairments());
+        all.reduce(Impairments::and)
     }
 
     fn counters(&self) -> Counters {

@@ -12,6 +12,7 @@ use qloak_api::{Carriage, ChannelNumber, ClientPort, Limits, MacAddress, SaeId};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::CaptureSides;
 use impairment::RawImpairment;
 use kernel::RawDataplane;
 use port::RawPort;
@@ -91,6 +92,8 @@ struct RawKme {
 #[serde(deny_unknown_fields)]
 struct RawManage {
     listen: SocketAddr,
+    #[serde(default)]
+    capture: CaptureSides,
 }
 
 #[derive(Deserialize)]

@@ -120,6 +120,7 @@ pub(crate) fn start(
         published,
         library,
         desk,
+        captures: None,
     }));
     tracing::info!(node = %config.name, manage = %door.address(), channels = config.channels.len(), "node started; the kernel carries the frames");
     Ok(Node {
@@ -151,6 +152,7 @@ fn client_states(config: &Config, kernel: &KernelMacsec) -> Vec<ClientState> {
                 name: kernel.interfaces.get(&number)?.name.clone(),
                 kind: "macsec".to_owned(),
                 counters: PortCounters::default(),
+                impairments: None,
             },
             discarded_closed: 0,
             discarded_oversize: 0,

@@ -9,7 +9,7 @@ use std::{
 };
 
 use qloak_api::{ChannelNumber, ClientPort, manage::OutboundCounters};
-use qloak_port::{Batch, Port, PortError, Waker};
+use qloak_port::{Batch, Port, PortError, Waker, capture::Way};
 use qloak_secy::{ChannelRef, Muxed, Outbound, Sa};
 use rtrb::{Consumer, Producer};
 
@@ -21,7 +21,7 @@ use super::{
     room,
     trunk::{ALL, Trunk},
 };
-use crate::clock::Clock;
+use crate::{capture::witness::Witness, clock::Clock, latency::Stopwatch};
 
 /// An open line frame that is due within this is not slept for: the kernel may be 50 us late.
 const AWAKE_NS: u64 = 60_000;
@@ -41,6 +41,8 @@ pub(crate) struct OutboundThread {
     pub(crate) line_patience: Patience,
     /// Line frames that the line port would not take in time.
     pub(crate) line_dropped: u64,
+    pub(crate) witness: Witness,
+    pub(crate) stopwatch: Stopwatch,
 }
 
 /// A client port on its way in.
@@ -51,6 +53,8 @@ pub(crate) struct Entrance {
     pub(crate) trunk: Option<usize>,
     pub(crate) port: Box<dyn Port>,
     pub(crate) batch: Batch,
+    /// When the batch was received.
+    pub(crate) came_ns: u64,
     pub(crate) share: Share,
     pub(crate) discarded_closed: u64,
     pub(crate) discarded_oversize: u64,
@@ -66,6 +70,7 @@ impl OutboundThread {
         let mut port_news_ns = 0;
         while !self.stop.load(Ordering::Relaxed) {
             self.apply_changes();
+            self.witness.look();
             let moved = self.round()?;
             let now_ns = self.clock.now_ns();
             if now_ns >= channel_news_ns {
@@ -105,7 +110,7 @@ impl OutboundThread {
             return Ok(false);
         }
         // What found no room in the line frames of a constant rate is still in the batch.
-        if entrance.batch.is_empty() {
+        let now_ns = if entrance.batch.is_empty() {
             if !entrance.share.turn() {
                 return Ok(true);
             }
@@ -115,23 +120,27 @@ impl OutboundThread {
             }
             let octets = entrance.batch.frames().iter().map(qloak_port::Frame::len);
             entrance.share.pay(octets.sum());
-        }
-        let now_ns = self.clock.now_ns();
+            let frames = entrance.batch.frames();
+            self.witness.client(entrance.number, Way::Received, frames);
+            entrance.came_ns = self.clock.now_ns();
+            entrance.came_ns
+        } else {
+            self.clock.now_ns()
+        };
         if !self.secy.is_open(entrance.channel.number, now_ns) {
             entrance.discarded_closed += entrance.batch.len() as u64;
             entrance.batch.clear();
             return Ok(true);
         }
         match trunk {
-            None => self.carry(index)?,
+            None => self.carry(index, now_ns)?,
             Some(trunk) => self.mux(index, trunk)?,
         }
         Ok(true)
     }
 
     /// Transparent: the client frames themselves become line frames, where they lie.
-    fn carry(&mut self, index: usize) -> Result<(), PortError> {
-        let now_ns = self.clock.now_ns();
+    fn carry(&mut self, index: usize, now_ns: u64) -> Result<(), PortError> {
         let entrance = &mut self.clients[index];
         let protected = self.secy.protect(
             entrance.channel,
@@ -141,8 +150,15 @@ impl OutboundThread {
         entrance.discarded_closed += protected.no_sa as u64;
         entrance.discarded_oversize += protected.too_long as u64;
         entrance.batch.retain(|frame| !frame.is_empty());
+        let frames = entrance.batch.len();
+        self.witness.line(Way::Transmitted, entrance.batch.frames());
         let patience = &mut self.line_patience;
-        self.line_dropped += hand_out(&mut *self.line, &mut entrance.batch, patience)? as u64;
+        let dropped = hand_out(&mut *self.line, &mut entrance.batch, patience)?;
+        self.line_dropped += dropped as u64;
+        if frames > dropped {
+            let took_ns = self.clock.now_ns().saturating_sub(entrance.came_ns);
+            self.stopwatch.record(took_ns, (frames - dropped) as u64);
+        }
         Ok(())
     }
 
@@ -162,7 +178,7 @@ impl OutboundThread {
                     self.depart(trunk, ALL)?;
                     continue;
                 }
-                Muxed::Taken => {}
+                Muxed::Taken => self.trunks[trunk].entered(entrance.came_ns),
                 Muxed::NoSa => entrance.discarded_closed += 1,
                 Muxed::TooLong | Muxed::LineFull => entrance.discarded_oversize += 1,
                 Muxed::Runt => {}
@@ -188,8 +204,13 @@ impl OutboundThread {
     fn depart(&mut self, index: usize, due_ns: u64) -> Result<(), PortError> {
         let trunk = &mut self.trunks[index];
         trunk.depart(&mut self.secy, due_ns, self.clock.now_ns());
+        if trunk.leaving.is_empty() {
+            return Ok(());
+        }
+        self.witness.line(Way::Transmitted, trunk.leaving.frames());
         let patience = &mut self.line_patience;
         self.line_dropped += hand_out(&mut *self.line, &mut trunk.leaving, patience)? as u64;
+        trunk.left(self.clock.now_ns(), &self.stopwatch);
         Ok(())
     }
 

@@ -196,11 +196,12 @@ impl Lab {
                 })
                 .collect();
             let mut text = format!(
-                "name = \"node-{own}\"\n[line]\nlanes = [{}]\nlane_hold_us = 20000\naddress = \"{}\"\npeer_address = \"{}\"\npeer = \"node-{peer}\"\nframe_octets_max = 1514\n[kme]\nurl = \"{kme_url}\"\nidentity = \"kms-a\"\n[manage]\nlisten = \"127.0.0.1:{}\"\n[tls]\nca = \"pki/ca.pem\"\ncert = \"pki/node-{own}.pem\"\nkey = \"pki/node-{own}.key\"\n[policy]\nhazmat = [\"xor\"]\n",
+                "name = \"node-{own}\"\n[line]\nlanes = [{}]\nlane_hold_us = 20000\naddress = \"{}\"\npeer_address = \"{}\"\npeer = \"node-{peer}\"\nframe_octets_max = 1514\n[kme]\nurl = \"{kme_url}\"\nidentity = \"kms-a\"\n[manage]\nlisten = \"127.0.0.1:{}\"\ncapture = \"{}\"\n[tls]\nca = \"pki/ca.pem\"\ncert = \"pki/node-{own}.pem\"\nkey = \"pki/node-{own}.key\"\n[policy]\nhazmat = [\"xor\"]\n",
                 lanes.join(", "),
                 address(own),
                 address(peer),
                 ports[index],
+                ["both", "line"][index],
             );
             for client in 1..=3 {
                 text += &format!(

@@ -1,5 +1,6 @@
 //! The whole node from outside: frames in at client ports, management by HTTPS, keys from a KME.
 
+mod capture;
 mod lab;
 
 use std::time::{Duration, Instant};
