@@ -12,18 +12,16 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
-        mpsc,
     },
     thread::JoinHandle,
     time::Duration,
 };
 
-use arc_swap::ArcSwap;
 use qloak_api::{
     Carriage,
     manage::{ClientState, PortCounters, PortState},
 };
-use qloak_cipher::level::Level;
+use qloak_cipher::{level::Level, suite::Suite};
 use qloak_door::Door;
 use qloak_port::{Batch, LanesConfig, Port, PortConfig, Sizes, Waker};
 use qloak_secy::{ChannelConfig, Inbound, LineConfig, Outbound};
@@ -34,14 +32,10 @@ use crate::{
     config::Config,
     kernel,
     key_handler::{
-        AgreeChannel, KeyHandler, KeyHandlerConfig, Timings,
-        drive::{Desk, Driver, Sluice},
-        plane::LineOutlet,
-        source::{self, Source},
+        AgreeChannel, KeyHandler, KeyHandlerConfig, Timings, plane::LineOutlet, source::Source,
     },
     latency::Histogram,
     library, limits,
-    manage::{self, Manage},
     pipeline::{
         Patience,
         fair::Share,
@@ -50,8 +44,11 @@ use crate::{
         outbound::{Entrance, OutboundThread},
         trunk::Trunk,
     },
-    state::Picture,
 };
+
+pub(crate) mod key_side;
+
+use key_side::{KeySide, Plane};
 
 /// How long each suite is measured at start.
 const MEASURE_FOR: Duration = Duration::from_millis(5);
@@ -107,9 +104,24 @@ impl Node {
         )
         .await?;
         let source = Source::new(&config.kme, config.line.peer.clone())?;
-        if let Some(kernel) = &config.kernel {
-            return kernel::wiring::start(&config, kernel, level, library, door, source);
+        let side = KeySide {
+            config,
+            level,
+            library,
+            door,
+            source,
+            clock: Clock::started_now(),
+            stop: Arc::default(),
+        };
+        match side.config.kernel.clone() {
+            Some(kernel) => kernel::wiring::start(side, &kernel),
+            None => Self::carry(side, offered),
         }
+    }
+
+    /// A node that carries the frames itself.
+    fn carry(side: KeySide, offered: Vec<&'static Suite>) -> Result<Self, Error> {
+        let (config, clock, stop) = (side.config.clone(), side.clock, Arc::clone(&side.stop));
         let ports = Ports::open(&config)?;
         let wanted = config.line.frame_octets_max;
         if let Some(takes) = ports
@@ -126,29 +138,15 @@ impl Node {
         }
         let core = KeyHandler::new(key_handler(&config, offered))
             .map_err(|refusal| Error::KeyHandler(refusal.to_string()))?;
-
-        let clock = Clock::started_now();
-        let stop = Arc::new(AtomicBool::new(false));
-        let outbound_waker = Arc::new(Waker::new()?);
-        let inbound_waker = Arc::new(Waker::new()?);
-        let (outbound_changes, changes_outbound) = rtrb::RingBuffer::new(limits::CHANGE_RING);
-        let (inbound_changes, changes_inbound) = rtrb::RingBuffer::new(limits::CHANGE_RING);
-        let (outbound_news, news_outbound) = rtrb::RingBuffer::new(limits::NEWS_RING);
-        let (inbound_news, news_inbound) = rtrb::RingBuffer::new(limits::NEWS_RING);
-        let (control_in, control) = rtrb::RingBuffer::new(limits::CONTROL_RING);
+        let [outbound_waker, inbound_waker] = [Arc::new(Waker::new()?), Arc::new(Waker::new()?)];
+        let (key_rings, rings) = key_side::rings();
         let (spent_outbound, outbound_spent) = rtrb::RingBuffer::new(limits::SPENT_RING);
         let (spent_inbound, inbound_spent) = rtrb::RingBuffer::new(limits::SPENT_RING);
-        let (letters, inbox) = mpsc::sync_channel(limits::COMMANDS_WAITING);
-        let (asked, asking) = tokio::sync::mpsc::channel(limits::COMMANDS_WAITING);
-
-        let (outbound_stopwatch, outbound_times) = Histogram::new();
-        let (inbound_stopwatch, inbound_times) = Histogram::new();
-        let picture = Picture::new(
-            config.clone(),
-            ports.line_state(),
-            ports.client_states(&config),
-        )
-        .with_times(outbound_times, inbound_times);
+        let sizes = sizes();
+        let [
+            (outbound_stopwatch, outbound_times),
+            (inbound_stopwatch, inbound_times),
+        ] = [Histogram::new(), Histogram::new()];
         let clients = ports.clients.iter();
         let (witnesses, captures) = capture::ready(
             &config,
@@ -158,38 +156,21 @@ impl Node {
             &stop,
             [&outbound_waker, &inbound_waker],
         );
-        let published = Arc::new(ArcSwap::from_pointee(picture.draw(core.state(0), 0)));
-        let sizes = sizes();
-        let driver = Driver {
+        let running = side.start(Plane {
             core,
-            clock,
-            level,
+            rings: key_rings,
             outlet: Box::new(LineOutlet {
                 line: ports.line.twin()?,
                 batch: Batch::with_sizes(1, sizes),
                 witness: witnesses.keys,
             }),
-            inbox,
-            source: asked,
-            control,
-            outbound_news: news_outbound,
-            inbound_news: news_inbound,
-            outbound: Sluice::new(outbound_changes),
-            outbound_waker: Arc::clone(&outbound_waker),
-            inbound: Sluice::new(inbound_changes),
-            inbound_waker: Arc::clone(&inbound_waker),
-            unasked: Vec::new(),
+            wakers: [Arc::clone(&outbound_waker), Arc::clone(&inbound_waker)],
             spent: vec![outbound_spent, inbound_spent],
-            picture,
-            published: Arc::clone(&published),
-            stop: Arc::clone(&stop),
-        };
-        let name = &config.name;
-        let keys = spawn(&format!("{name}-keys"), &stop, move || {
-            driver.run();
-            Ok(())
+            line: ports.line_state(),
+            clients: ports.client_states(&config),
+            times: Some([outbound_times, inbound_times]),
+            captures: Some(captures),
         })?;
-        let desk = Desk::new(letters, keys.thread().clone());
 
         let (line, channels) = secy(&config);
         let outbound = outbound(&config, &ports, Outbound::new(&line, &channels)?, sizes)?;
@@ -198,8 +179,8 @@ impl Node {
             clients: outbound.1,
             trunks: outbound.2,
             line: ports.line.twin()?,
-            changes: changes_outbound,
-            news: outbound_news,
+            changes: rings.outbound,
+            news: rings.outbound_news,
             spent: spent_outbound,
             clock,
             waker: outbound_waker,
@@ -226,11 +207,11 @@ impl Node {
                 .iter()
                 .map(|channel| channel.number)
                 .collect(),
-            changes: changes_inbound,
-            news: inbound_news,
-            control: control_in,
+            changes: rings.inbound,
+            news: rings.inbound_news,
+            control: rings.control,
             spent: spent_inbound,
-            key_handler: keys.thread().clone(),
+            key_handler: running.thread(),
             clock,
             waker: inbound_waker,
             stop: Arc::clone(&stop),
@@ -238,29 +219,15 @@ impl Node {
             witness: witnesses.inbound,
             stopwatch: inbound_stopwatch,
         };
-        let threads = vec![
-            keys,
+        let name = &config.name;
+        Ok(running.finish(vec![
             spawn(&format!("{name}-out"), &stop, move || {
                 outbound.run().map_err(Error::from)
             })?,
             spawn(&format!("{name}-in"), &stop, move || {
                 inbound.run().map_err(Error::from)
             })?,
-        ];
-        tokio::spawn(source::run(source, asking, desk.clone()));
-        let routes = manage::router(Arc::new(Manage {
-            published,
-            library,
-            desk,
-            captures: Some(captures),
-        }));
-        tracing::info!(node = %config.name, manage = %door.address(), level = level.name(), channels = config.channels.len(), "node started");
-        Ok(Self {
-            stop,
-            threads,
-            door,
-            routes,
-        })
+        ]))
     }
 
     /// What tells and stops the node's threads.

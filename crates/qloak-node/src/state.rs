@@ -63,10 +63,9 @@ impl Picture {
         }
     }
 
-    /// With the times that the outbound and the inbound thread record.
-    pub(crate) fn with_times(mut self, outbound: Arc<Histogram>, inbound: Arc<Histogram>) -> Self {
-        self.times = Some([outbound, inbound]);
-        self
+    /// With the times that the outbound and the inbound thread record, if they see frames.
+    pub(crate) fn with_times(self, times: Option<[Arc<Histogram>; 2]>) -> Self {
+        Self { times, ..self }
     }
 
     pub(crate) fn outbound(&mut self, news: OutboundNews) {

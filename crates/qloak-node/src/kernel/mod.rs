@@ -54,9 +54,13 @@ use self::{
 };
 use crate::{
     clock::Clock,
-    config::{Config, KernelMacsec},
+    config::KernelMacsec,
     key_handler::plane::{Association, Outlet},
-    limits, node,
+    limits,
+    node::{
+        self,
+        key_side::{KeySide, PlaneRings},
+    },
     pipeline::news::{
         ControlFrame, InboundChange, InboundNews, OutboundChange, OutboundNews, port_counters,
     },
@@ -119,18 +123,6 @@ impl Outlet for RingOutlet {
     }
 }
 
-/// The rings between this thread and the key handler.
-pub(crate) struct Rings {
-    pub(crate) outbound: Consumer<OutboundChange<KernelSa>>,
-    pub(crate) inbound: Consumer<InboundChange<KernelSa>>,
-    pub(crate) outbound_news: Producer<OutboundNews>,
-    pub(crate) inbound_news: Producer<InboundNews>,
-    /// Agreement frames from the line.
-    pub(crate) control: Producer<ControlFrame>,
-    /// Agreement frames for the line.
-    pub(crate) agreement: Consumer<ControlFrame>,
-}
-
 /// Everything the thread holds.
 pub(crate) struct KernelThread {
     interfaces: Interfaces,
@@ -138,7 +130,9 @@ pub(crate) struct KernelThread {
     channels: Vec<Channel>,
     line: Box<dyn Port>,
     batch: Batch,
-    rings: Rings,
+    rings: PlaneRings<KernelSa>,
+    /// Agreement frames for the line.
+    agreement: Consumer<ControlFrame>,
     pub(crate) key_handler: Option<Thread>,
     clock: Clock,
     waker: Arc<Waker>,
@@ -150,14 +144,14 @@ pub(crate) struct KernelThread {
 impl KernelThread {
     /// Makes the interfaces ready, without any SA.
     pub(crate) fn new(
-        config: &Config,
+        side: &KeySide,
         kernel: &KernelMacsec,
         line: Box<dyn Port>,
-        rings: Rings,
-        clock: Clock,
+        rings: PlaneRings<KernelSa>,
+        agreement: Consumer<ControlFrame>,
         waker: Arc<Waker>,
-        stop: Arc<AtomicBool>,
     ) -> Result<Self, KernelError> {
+        let config = &side.config;
         let mut secys = Secys::open()?;
         let mut interfaces = Interfaces::open()?;
         let below = interfaces.index(line.name())?;
@@ -192,10 +186,11 @@ impl KernelThread {
             line,
             batch: Batch::with_sizes(limits::BATCH_FRAMES, node::sizes()),
             rings,
+            agreement,
             key_handler: None,
-            clock,
+            clock: side.clock,
             waker,
-            stop,
+            stop: Arc::clone(&side.stop),
             oversized_agreement: 0,
             unsent_agreement: 0,
         })
@@ -207,7 +202,7 @@ impl KernelThread {
         while !self.stop.load(Ordering::Relaxed) {
             self.hear()?;
             // Counted before the changes are taken, so that each of them goes behind its changes.
-            let frames = self.rings.agreement.slots();
+            let frames = self.agreement.slots();
             self.apply_inbound();
             self.apply_outbound();
             self.say(frames)?;
@@ -252,7 +247,7 @@ impl KernelThread {
     /// may be on any line.
     fn say(&mut self, frames: usize) -> Result<(), crate::Error> {
         for _ in 0..frames {
-            let Ok(frame) = self.rings.agreement.pop() else {
+            let Ok(frame) = self.agreement.pop() else {
                 return Ok(());
             };
             self.batch.clear();

@@ -7,128 +7,56 @@
 //!   tokio       management door, client of the KME               the network
 //! ```
 
-use std::sync::{Arc, atomic::AtomicBool, mpsc};
+use std::sync::Arc;
 
-use arc_swap::ArcSwap;
-use qloak_api::{
-    SuiteEntry,
-    manage::{ClientState, PortCounters, PortState},
-};
-use qloak_cipher::level::Level;
-use qloak_door::Door;
+use qloak_api::manage::{ClientState, PortCounters, PortState};
 use qloak_port::{Port, PortConfig, Waker};
 use qloak_secy::frame::ETHERTYPE_AGREEMENT;
 
-use super::{KernelSa, KernelThread, RingOutlet, Rings};
+use super::{KernelThread, RingOutlet};
 use crate::{
     Error,
-    clock::Clock,
     config::{Config, KernelMacsec},
-    key_handler::{
-        KeyHandler,
-        drive::{Desk, Driver, Sluice},
-        source::{self, Source},
-    },
+    key_handler::KeyHandler,
     limits,
-    manage::{self, Manage},
-    node::{self, Node},
-    state::Picture,
+    node::{
+        self, Node,
+        key_side::{self, KeySide, Plane},
+    },
 };
 
-/// Makes the interfaces ready, starts the threads and listens.
-pub(crate) fn start(
-    config: &Config,
-    kernel: &KernelMacsec,
-    level: Level,
-    library: Vec<SuiteEntry>,
-    door: Door,
-    source: Source,
-) -> Result<Node, Error> {
+/// Makes the interfaces ready and starts the threads.
+pub(crate) fn start(side: KeySide, kernel: &KernelMacsec) -> Result<Node, Error> {
+    let (config, stop) = (side.config.clone(), Arc::clone(&side.stop));
     // The kernel changes no interface's suite, so nobody may be told that it could.
     let offered = config.channels.iter().map(|channel| channel.suite).take(1);
-    let core = KeyHandler::new(node::key_handler(config, offered.collect()))
+    let core = KeyHandler::new(node::key_handler(&config, offered.collect()))
         .map_err(|refusal| Error::KeyHandler(refusal.to_string()))?;
-    let line = agreement_port(config)?;
-
-    let clock = Clock::started_now();
-    let stop = Arc::new(AtomicBool::new(false));
+    let line = agreement_port(&config)?;
     let waker = Arc::new(Waker::new()?);
-    let (outbound_changes, changes_outbound) = rtrb::RingBuffer::new(limits::CHANGE_RING);
-    let (inbound_changes, changes_inbound) = rtrb::RingBuffer::new(limits::CHANGE_RING);
-    let (outbound_news, news_outbound) = rtrb::RingBuffer::new(limits::NEWS_RING);
-    let (inbound_news, news_inbound) = rtrb::RingBuffer::new(limits::NEWS_RING);
-    let (control_in, control) = rtrb::RingBuffer::new(limits::CONTROL_RING);
+    let (key_rings, rings) = key_side::rings();
     let (agreement, agreement_out) = rtrb::RingBuffer::new(limits::CONTROL_RING);
-    let (letters, inbox) = mpsc::sync_channel(limits::COMMANDS_WAITING);
-    let (asked, asking) = tokio::sync::mpsc::channel(limits::COMMANDS_WAITING);
-
-    let clients = client_states(config, kernel);
-    let picture = Picture::new(config.clone(), node::port_state(&*line), clients);
-    let published = Arc::new(ArcSwap::from_pointee(picture.draw(core.state(0), 0)));
-    let mut thread = KernelThread::new(
-        config,
-        kernel,
-        line,
-        Rings {
-            outbound: changes_outbound,
-            inbound: changes_inbound,
-            outbound_news,
-            inbound_news,
-            control: control_in,
-            agreement: agreement_out,
-        },
-        clock,
-        Arc::clone(&waker),
-        Arc::clone(&stop),
-    )?;
-    let driver: Driver<KernelSa> = Driver {
+    let plane = Plane {
         core,
-        clock,
-        level,
+        rings: key_rings,
         outlet: Box::new(RingOutlet {
             ring: agreement,
             waker: Arc::clone(&waker),
         }),
-        inbox,
-        source: asked,
-        control,
-        outbound_news: news_outbound,
-        inbound_news: news_inbound,
-        outbound: Sluice::new(outbound_changes),
-        outbound_waker: Arc::clone(&waker),
-        inbound: Sluice::new(inbound_changes),
-        inbound_waker: waker,
-        unasked: Vec::new(),
+        wakers: [Arc::clone(&waker), Arc::clone(&waker)],
         spent: Vec::new(),
-        picture,
-        published: Arc::clone(&published),
-        stop: Arc::clone(&stop),
-    };
-    let name = &config.name;
-    let keys = node::spawn(&format!("{name}-keys"), &stop, move || {
-        driver.run();
-        Ok(())
-    })?;
-    thread.key_handler = Some(keys.thread().clone());
-    let desk = Desk::new(letters, keys.thread().clone());
-    let threads = vec![
-        keys,
-        node::spawn(&format!("{name}-kernel"), &stop, move || thread.run())?,
-    ];
-    tokio::spawn(source::run(source, asking, desk.clone()));
-    let routes = manage::router(Arc::new(Manage {
-        published,
-        library,
-        desk,
+        line: node::port_state(&*line),
+        clients: client_states(&config, kernel),
+        times: None,
         captures: None,
-    }));
-    tracing::info!(node = %config.name, manage = %door.address(), channels = config.channels.len(), "node started; the kernel carries the frames");
-    Ok(Node {
-        stop,
-        threads,
-        door,
-        routes,
-    })
+    };
+    let mut thread = KernelThread::new(&side, kernel, line, rings, agreement_out, waker)?;
+    let running = side.start(plane)?;
+    thread.key_handler = Some(running.thread());
+    let carrier = node::spawn(&format!("{}-kernel", config.name), &stop, move || {
+        thread.run()
+    })?;
+    Ok(running.finish(vec![carrier]))
 }
 
 /// The line for agreement frames alone: its data frames and its offloads are the kernel's business.

@@ -176,7 +176,7 @@ fn coarse(times: &Latency) -> Vec<(f64, u64)> {
             (bound_ns as f64 / 1e9, frames)
         })
         .collect();
-    buckets.push((f64::MAX, fine.map(|bucket| bucket.frames).sum()));
+    buckets.push((f64::INFINITY, fine.map(|bucket| bucket.frames).sum()));
     buckets
 }
 
@@ -312,7 +312,7 @@ mod tests {
         ];
         let coarse = coarse(&Latency::new(0, 1 << 31, fine));
         assert_eq!(coarse[..2], [(1.024e-6, 1), (2.048e-6, 5)]);
-        assert_eq!(coarse.last(), Some(&(f64::MAX, 4)));
+        assert_eq!(coarse.last(), Some(&(f64::INFINITY, 4)));
         assert_eq!(coarse.iter().map(|(_, frames)| frames).sum::<u64>(), 10);
     }
 }

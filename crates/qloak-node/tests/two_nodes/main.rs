@@ -2,6 +2,7 @@
 
 mod capture;
 mod lab;
+mod seen;
 
 use std::time::{Duration, Instant};
 
