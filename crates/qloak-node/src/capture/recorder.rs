@@ -142,7 +142,7 @@ impl Captures {
             frames: 0,
             queue,
         };
-        tokio::spawn(run.to_its_end(leads, over));
+        tokio::spawn(run.run_out(leads, over));
         Ok(answer)
     }
 
@@ -260,7 +260,7 @@ struct Run {
 }
 
 impl Run {
-    async fn to_its_end(mut self, mut leads: OwnedMutexGuard<Vec<Threads>>, over: Arc<AtomicBool>) {
+    async fn run_out(mut self, mut leads: OwnedMutexGuard<Vec<Threads>>, over: Arc<AtomicBool>) {
         let end = Instant::now() + Duration::from_secs(self.order.seconds.into());
         let mut told = Instant::now();
         // The head at once: the reader then has a file, and knows that it begins.

@@ -176,8 +176,7 @@ pub(super) fn take_from(ring: &mut Consumer<u8>) -> Option<Taken> {
     let (front, back) = chunk.as_slices();
     head[..front.len()].copy_from_slice(front);
     head[front.len()..].copy_from_slice(back);
-    // Nothing was taken out so far: the octets may still be missing.
-    drop(chunk);
+    // Nothing is taken out yet: the octets may still be missing.
     let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     let octets = word(12) as usize;
     if ring.slots() < HEAD_OCTETS + octets {

@@ -120,6 +120,7 @@ impl Capture {
             )
         };
         let lasts = Duration::from_secs(order.seconds.into());
+        let begun = Instant::now();
         let mut flow = peer.flow(&path, order, lasts).await?;
         // Only now: a refused capture leaves no empty file and replaces none.
         let mut sink: Box<dyn Write + Send> = if to_stdout {
@@ -133,7 +134,7 @@ impl Capture {
             ))
         };
         let mut blocks = Blocks::default();
-        let (begun, mut octets) = (Instant::now(), 0);
+        let mut octets = 0;
         let mut progress = Progress::new();
         let mut interrupt = std::pin::pin!(tokio::signal::ctrl_c());
         let complete = loop {
