@@ -38,6 +38,8 @@ pub struct Config {
     pub channels: Vec<Channel>,
     /// The KME that serves this node.
     pub kme: Kme,
+    /// Further far nodes, on a line that more than two nodes share.
+    pub further: Vec<Peer>,
     /// Where the management door listens.
     pub manage_listen: SocketAddr,
     /// The node's certificate.
@@ -78,8 +80,12 @@ pub struct Channel {
     pub name: String,
     /// How client frames are carried.
     pub carriage: Carriage,
+    /// Its far node: 0 is the line's, the others are the further ones in their order.
+    pub peer: usize,
     /// Which client ports it carries.
     pub clients: Vec<ClientPort>,
+    /// Which VLANs of them; empty: all that no other channel names.
+    pub vlans: Vec<u16>,
     /// The suite to start with.
     pub suite: &'static Suite,
     /// 64-bit packet numbers.
@@ -93,6 +99,17 @@ pub struct Channel {
     /// Bits per second on the wire that an aggregated channel makes up, with line frames of one size, whatever
     /// it carries; none when they leave as client frames come.
     pub constant_rate_bps: Option<u64>,
+}
+
+/// A far node.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    /// Its SAE ID.
+    pub name: SaeId,
+    /// The address of its line port.
+    pub address: MacAddress,
+    /// The KME that gives the keys shared with it.
+    pub kme: Kme,
 }
 
 /// The key management entity.
@@ -117,6 +134,32 @@ impl Config {
         let text = refuse::read_bounded(path)?;
         let directory = path.parent().map(Path::to_path_buf).unwrap_or_default();
         Self::parse(&text, &directory).map_err(|error| error.in_file(path))
+    }
+
+    /// The far nodes: the line's, then the further ones.
+    pub fn peers(&self) -> Vec<Peer> {
+        let first = Peer {
+            name: self.line.peer.clone(),
+            address: self.line.peer_address,
+            kme: self.kme.clone(),
+        };
+        std::iter::once(first)
+            .chain(self.further.iter().cloned())
+            .collect()
+    }
+
+    /// The name of the far node of a channel.
+    pub(crate) fn peer(&self, channel: &Channel) -> &SaeId {
+        let further = channel.peer.checked_sub(1);
+        let further = further.and_then(|index| self.further.get(index));
+        further.map_or(&self.line.peer, |peer| &peer.name)
+    }
+
+    /// The address of the line port at the far end of a channel.
+    pub(crate) fn peer_address(&self, channel: &Channel) -> MacAddress {
+        let further = channel.peer.checked_sub(1);
+        let further = further.and_then(|index| self.further.get(index));
+        further.map_or(self.line.peer_address, |peer| peer.address)
     }
 
     /// Checks the text of a configuration; relative paths are taken from `directory`.

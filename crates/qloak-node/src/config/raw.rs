@@ -4,6 +4,7 @@ mod check;
 mod impairment;
 mod kernel;
 mod line;
+mod peer;
 mod port;
 
 use std::{net::SocketAddr, path::PathBuf};
@@ -23,6 +24,8 @@ pub(super) struct RawConfig {
     #[serde(default)]
     dataplane: RawDataplane,
     line: RawLine,
+    #[serde(default)]
+    peer: Vec<RawPeer>,
     #[serde(default)]
     client: Vec<RawClient>,
     #[serde(default)]
@@ -58,6 +61,14 @@ fn line_frame_octets() -> Spanned<usize> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct RawPeer {
+    name: Spanned<SaeId>,
+    address: Spanned<MacAddress>,
+    kme: Option<RawKme>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct RawClient {
     number: Spanned<ClientPort>,
     weight: Option<Spanned<u8>>,
@@ -70,7 +81,10 @@ struct RawChannel {
     number: Spanned<ChannelNumber>,
     name: Option<String>,
     carriage: Spanned<Carriage>,
+    peer: Option<Spanned<SaeId>>,
     clients: Spanned<Vec<ClientPort>>,
+    #[serde(default)]
+    vlans: Vec<Spanned<u16>>,
     suite: Spanned<String>,
     packet_number_bits: Option<Spanned<u8>>,
     replay_window: Option<Spanned<u64>>,

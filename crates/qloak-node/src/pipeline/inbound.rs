@@ -14,7 +14,7 @@ use qloak_api::{
     manage::{InboundCounters, StrayCounters},
 };
 use qloak_port::{Batch, Port, PortError, Waker};
-use qloak_secy::{Inbound, Sa, Verdict};
+use qloak_secy::{Inbound, Sa, Station, Verdict};
 use rtrb::{Consumer, Producer};
 
 use super::{
@@ -34,6 +34,8 @@ pub(crate) struct InboundThread {
     pub(crate) changes: Consumer<InboundChange>,
     pub(crate) news: Producer<InboundNews>,
     pub(crate) control: Producer<ControlFrame>,
+    /// Where stations of a mesh are, for the outbound half.
+    pub(crate) stations: Producer<Station>,
     pub(crate) spent: Producer<Sa>,
     pub(crate) key_handler: Thread,
     pub(crate) clock: Clock,
@@ -85,6 +87,7 @@ impl InboundThread {
                     .validate(self.batch.frames_mut().iter_mut().map(room), &mut verdicts);
                 self.sort_out(&verdicts)?;
                 self.tell_heard();
+                self.tell_stations();
             }
             let now_ns = self.clock.now_ns();
             if now_ns >= channel_news_ns {
@@ -158,6 +161,13 @@ impl InboundThread {
                     }
                 }
             }
+        }
+    }
+
+    fn tell_stations(&mut self) {
+        for station in self.secy.learned(self.clock.now_ns()) {
+            // What is not told now is when it is news again; until then frames go to every node.
+            let _ = self.stations.push(station);
         }
     }
 

@@ -11,7 +11,7 @@ use std::{
 
 use qloak_api::{An, ChannelNumber, ClientPort, manage::OutboundCounters};
 use qloak_port::{Batch, Port, PortError, Waker};
-use qloak_secy::{ChannelRef, Muxed, Outbound, Sa, Usage};
+use qloak_secy::{ChannelRef, Muxed, Outbound, Sa, Station, Usage};
 use rtrb::{Consumer, Producer};
 
 use super::{
@@ -32,7 +32,15 @@ pub(crate) struct OutboundThread {
     pub(crate) secy: Outbound,
     pub(crate) clients: Vec<Entrance>,
     pub(crate) trunks: Vec<Trunk>,
+    /// Which of them have a constant rate.
+    pub(crate) paced: Vec<usize>,
+    /// The trunk of each channel, by its place; none when it is transparent.
+    pub(crate) trunk_of: Vec<Option<usize>>,
+    /// Line frames on their way out, of one trunk at a time.
+    pub(crate) leaving: Batch,
     pub(crate) channels: Vec<Told>,
+    /// Where stations of a mesh are, from the inbound half.
+    pub(crate) stations: Consumer<Station>,
     pub(crate) line: Box<dyn Port>,
     pub(crate) changes: Consumer<OutboundChange>,
     pub(crate) news: Producer<OutboundNews>,
@@ -68,14 +76,36 @@ impl Told {
 /// A client port on its way in.
 pub(crate) struct Entrance {
     pub(crate) number: ClientPort,
-    pub(crate) channel: ChannelRef,
-    /// Which of the trunks is its channel's; none when that is transparent.
-    pub(crate) trunk: Option<usize>,
+    pub(crate) way: Way,
     pub(crate) port: Box<dyn Port>,
     pub(crate) batch: Batch,
     pub(crate) share: Share,
     pub(crate) discarded_closed: u64,
     pub(crate) discarded_oversize: u64,
+    /// Of VLANs that no channel carries.
+    pub(crate) discarded_vlan: u64,
+}
+
+/// Where the frames of a client port go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Way {
+    /// All into one channel. Which of the trunks is the channel's; none when that is transparent.
+    Whole {
+        channel: ChannelRef,
+        trunk: Option<usize>,
+    },
+    /// Each where its VLAN and its destination lead, all of them aggregated.
+    Sorted,
+}
+
+impl Way {
+    /// The trunk that has to have room before the port is asked.
+    fn trunk(self) -> Option<usize> {
+        match self {
+            Self::Whole { trunk, .. } => trunk,
+            Self::Sorted => None,
+        }
+    }
 }
 
 impl OutboundThread {
@@ -123,7 +153,7 @@ impl OutboundThread {
     /// The same of one client port.
     fn enter(&mut self, index: usize) -> Result<bool, PortError> {
         let entrance = &mut self.clients[index];
-        let trunk = entrance.trunk;
+        let (way, trunk) = (entrance.way, entrance.way.trunk());
         if trunk.is_some_and(|trunk| !self.trunks[trunk].has_room()) {
             return Ok(false);
         }
@@ -139,25 +169,28 @@ impl OutboundThread {
             let octets = entrance.batch.frames().iter().map(qloak_port::Frame::len);
             entrance.share.pay(octets.sum());
         }
-        let now_ns = self.clock.now_ns();
-        if !self.secy.is_open(entrance.channel.number, now_ns) {
+        let Way::Whole { channel, trunk } = way else {
+            self.sort(index)?;
+            return Ok(true);
+        };
+        if !self.secy.is_open(channel.number, self.clock.now_ns()) {
             entrance.discarded_closed += entrance.batch.len() as u64;
             entrance.batch.clear();
             return Ok(true);
         }
         match trunk {
-            None => self.carry(index)?,
-            Some(trunk) => self.mux(index, trunk)?,
+            None => self.carry(index, channel)?,
+            Some(trunk) => self.mux(index, channel, trunk)?,
         }
         Ok(true)
     }
 
     /// Transparent: the client frames themselves become line frames, where they lie.
-    fn carry(&mut self, index: usize) -> Result<(), PortError> {
+    fn carry(&mut self, index: usize, channel: ChannelRef) -> Result<(), PortError> {
         let now_ns = self.clock.now_ns();
         let entrance = &mut self.clients[index];
         let protected = self.secy.protect(
-            entrance.channel,
+            channel,
             entrance.batch.frames_mut().iter_mut().map(room),
             now_ns,
         );
@@ -170,39 +203,63 @@ impl OutboundThread {
     }
 
     /// Aggregated: the client frames become records of the channel's line frames.
-    fn mux(&mut self, index: usize, trunk: usize) -> Result<(), PortError> {
+    fn mux(&mut self, index: usize, channel: ChannelRef, trunk: usize) -> Result<(), PortError> {
         let mut next = 0;
         while next < self.clients[index].batch.len() && self.trunks[trunk].has_room() {
-            let now_ns = self.clock.now_ns();
-            let entrance = &mut self.clients[index];
-            let frame = entrance.batch.frames()[next].octets();
-            let line = &mut self.trunks[trunk].lines();
-            match self
-                .secy
-                .mux(entrance.channel, entrance.number, frame, line, now_ns)
-            {
-                Muxed::LineFull if self.trunks[trunk].is_begun() => {
-                    self.depart(trunk, ALL)?;
-                    continue;
-                }
-                Muxed::Taken => {}
-                Muxed::NoSa => entrance.discarded_closed += 1,
-                Muxed::TooLong | Muxed::LineFull => entrance.discarded_oversize += 1,
-                Muxed::Runt => {}
-            }
+            self.put((index, next), channel, trunk)?;
             next += 1;
         }
         self.clients[index].batch.drop_front(next);
         Ok(())
     }
 
+    /// Of several channels: each client frame becomes a record of the one that it belongs to, or of each of a mesh.
+    fn sort(&mut self, index: usize) -> Result<(), PortError> {
+        for next in 0..self.clients[index].batch.len() {
+            let entrance = &mut self.clients[index];
+            let frame = entrance.batch.frames()[next].octets();
+            let route = self.secy.route(entrance.number, frame, self.clock.now_ns());
+            entrance.discarded_vlan += u64::from(route.channels().next().is_none());
+            for channel in route.channels() {
+                if let Some(trunk) = self.trunk_of[channel.index()] {
+                    self.put((index, next), channel, trunk)?;
+                }
+            }
+        }
+        self.clients[index].batch.clear();
+        Ok(())
+    }
+
+    /// A client frame of an entrance's batch becomes a record of a channel.
+    fn put(
+        &mut self,
+        (index, next): (usize, usize),
+        channel: ChannelRef,
+        trunk: usize,
+    ) -> Result<(), PortError> {
+        loop {
+            let now_ns = self.clock.now_ns();
+            let entrance = &mut self.clients[index];
+            let frame = entrance.batch.frames()[next].octets();
+            let line = &mut self.trunks[trunk].lines();
+            match self.secy.mux(channel, entrance.number, frame, line, now_ns) {
+                Muxed::LineFull if self.trunks[trunk].is_begun() => {
+                    self.depart(trunk, ALL)?;
+                    continue;
+                }
+                Muxed::Taken | Muxed::Runt => {}
+                Muxed::NoSa => entrance.discarded_closed += 1,
+                Muxed::TooLong | Muxed::LineFull => entrance.discarded_oversize += 1,
+            }
+            return Ok(());
+        }
+    }
+
     /// Channels of constant rate are looked after more often than others: a busy client port must not move
     /// the times at which their line frames leave.
     fn beat(&mut self) -> Result<(), PortError> {
-        for index in 0..self.trunks.len() {
-            if self.trunks[index].is_paced() {
-                self.depart(index, self.clock.now_ns())?;
-            }
+        for index in 0..self.paced.len() {
+            self.depart(self.paced[index], self.clock.now_ns())?;
         }
         Ok(())
     }
@@ -210,13 +267,21 @@ impl OutboundThread {
     /// The line frames of a channel that are due leave: shape, protect, transmit.
     fn depart(&mut self, index: usize, due_ns: u64) -> Result<(), PortError> {
         let trunk = &mut self.trunks[index];
-        trunk.depart(&mut self.secy, due_ns, self.clock.now_ns());
+        trunk.depart(
+            &mut self.secy,
+            due_ns,
+            self.clock.now_ns(),
+            &mut self.leaving,
+        );
         let patience = &mut self.line_patience;
-        self.line_dropped += hand_out(&mut *self.line, &mut trunk.leaving, patience)? as u64;
+        self.line_dropped += hand_out(&mut *self.line, &mut self.leaving, patience)? as u64;
         Ok(())
     }
 
     fn apply_changes(&mut self) {
+        while let Ok(station) = self.stations.pop() {
+            self.secy.learn(station, self.clock.now_ns());
+        }
         while let Ok(change) = self.changes.pop() {
             let spent = match change {
                 OutboundChange::Install { channel, an, sa } => {
@@ -311,6 +376,7 @@ impl OutboundThread {
                 counters: port_counters(entrance.port.counters()),
                 discarded_closed: entrance.discarded_closed + self.secy.refused(entrance.number),
                 discarded_oversize: entrance.discarded_oversize,
+                discarded_vlan: entrance.discarded_vlan,
             });
         }
         let _ = self.news.push(OutboundNews::LineDropped(self.line_dropped));
@@ -335,9 +401,8 @@ impl OutboundThread {
         let mut descriptors: Vec<BorrowedFd<'_>> = Vec::with_capacity(self.clients.len() + 1);
         // A port whose channel has no room is not waited for: it would have something to say all the time.
         let wanted = self.clients.iter().filter(|entrance| {
-            entrance
-                .trunk
-                .is_none_or(|trunk| self.trunks[trunk].has_room())
+            let trunk = entrance.way.trunk();
+            trunk.is_none_or(|trunk| self.trunks[trunk].has_room())
         });
         let mut all = true;
         for entrance in wanted {

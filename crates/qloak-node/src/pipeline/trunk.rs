@@ -26,18 +26,15 @@ pub(crate) struct Trunk {
     pub(crate) channel: ChannelRef,
     /// Not sealed yet; the last may take more records.
     begun: Batch,
-    /// Sealed, to be handed to the line.
-    pub(super) leaving: Batch,
     pace: Option<Pace>,
 }
 
 impl Trunk {
-    /// A channel whose line frames leave when they are full or due.
-    pub(crate) fn new(channel: ChannelRef, sizes: Sizes) -> Self {
+    /// A channel whose line frames leave when they are full or due, so many at a time.
+    pub(crate) fn new(channel: ChannelRef, frames: usize, sizes: Sizes) -> Self {
         Self {
             channel,
-            begun: Batch::with_sizes(BATCH_FRAMES, sizes),
-            leaving: Batch::with_sizes(BATCH_FRAMES, sizes),
+            begun: Batch::with_sizes(frames, sizes),
             pace: None,
         }
     }
@@ -46,14 +43,13 @@ impl Trunk {
     pub(crate) fn paced(channel: ChannelRef, sizes: Sizes, rate_bps: u64, octets: usize) -> Self {
         let pace = Pace::new(rate_bps, octets, 2 * BATCH_FRAMES, sizes);
         Self {
-            leaving: Batch::with_sizes(pace.frames(), sizes),
             pace: Some(pace),
-            ..Self::new(channel, sizes)
+            ..Self::new(channel, BATCH_FRAMES, sizes)
         }
     }
 
     /// Whether its line frames leave at a constant rate.
-    pub(super) fn is_paced(&self) -> bool {
+    pub(crate) fn is_paced(&self) -> bool {
         self.pace.is_some()
     }
 
@@ -74,18 +70,24 @@ impl Trunk {
         !self.begun.is_empty()
     }
 
-    /// Moves what is due, sealed, to [`Self::leaving`]; [`ALL`] of what is begun, when it has to make room.
-    pub(super) fn depart(&mut self, secy: &mut Outbound, due_ns: u64, now_ns: u64) {
+    /// Line frames that leave at once at most.
+    pub(crate) fn frames(&self) -> usize {
+        self.pace
+            .as_ref()
+            .map_or(self.begun.capacity(), Pace::frames)
+    }
+
+    /// Moves what is due, sealed, to `leaving`; [`ALL`] of what is begun, when it has to make room.
+    pub(super) fn depart(
+        &mut self,
+        secy: &mut Outbound,
+        due_ns: u64,
+        now_ns: u64,
+        leaving: &mut Batch,
+    ) {
         let Some(pace) = &mut self.pace else {
             let due = secy.shape(self.channel, self.begun.len(), due_ns);
-            return seal(
-                secy,
-                self.channel,
-                &mut self.begun,
-                due,
-                &mut self.leaving,
-                now_ns,
-            );
+            return seal(secy, self.channel, &mut self.begun, due, leaving, now_ns);
         };
         if due_ns == ALL {
             return self.settle(secy, now_ns);
@@ -97,13 +99,13 @@ impl Trunk {
                     pace.prepared();
                 }
                 Step::Leave => {
-                    let leaving = pace.frames().min(pace.ready.len());
-                    for index in 0..leaving {
-                        if !pace.ready.give(index, &mut self.leaving) {
+                    let count = pace.frames().min(pace.ready.len());
+                    for index in 0..count {
+                        if !pace.ready.give(index, leaving) {
                             break;
                         }
                     }
-                    pace.ready.drop_front(leaving);
+                    pace.ready.drop_front(count);
                     pace.left();
                     return;
                 }
