@@ -4,6 +4,7 @@ mod check;
 mod impairment;
 mod kernel;
 mod line;
+mod pipeline;
 mod port;
 
 use std::{net::SocketAddr, path::PathBuf};
@@ -14,6 +15,7 @@ use toml::Spanned;
 
 use impairment::RawImpairment;
 use kernel::RawDataplane;
+use pipeline::RawPipeline;
 use port::RawPort;
 
 #[derive(Deserialize)]
@@ -22,6 +24,7 @@ pub(super) struct RawConfig {
     name: SaeId,
     #[serde(default)]
     dataplane: RawDataplane,
+    pipeline: Option<Spanned<RawPipeline>>,
     line: RawLine,
     #[serde(default)]
     client: Vec<RawClient>,

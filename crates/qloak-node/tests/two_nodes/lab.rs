@@ -147,7 +147,7 @@ impl Lab {
         Self::start_with(mood, 1, "").await
     }
 
-    /// The same with several lanes, or more to say of channel 1.
+    /// The same with several lanes, or more to say of channel 1 and tables behind it.
     pub(crate) async fn start_with(mood: Mood, lanes: usize, trunk: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let plan = PkiPlan {
@@ -325,6 +325,14 @@ impl Customer {
         Self {
             port: qloak_port::open(config, &sizes).expect("a wire"),
             batch: Batch::with_sizes(64, sizes),
+        }
+    }
+
+    /// Another hand on the same wire, for another thread.
+    pub(crate) fn twin(&self) -> Self {
+        Self {
+            port: self.port.twin().expect("a wire"),
+            batch: Batch::with_sizes(64, self.batch.sizes()),
         }
     }
 

@@ -11,9 +11,12 @@ use qloak_door::TlsFiles;
 use qloak_secy::channel::check_limits;
 use toml::Spanned;
 
-use super::{RawChannel, RawConfig, RawKme, RawPolicy, RawTls, line::checked_port};
+use super::{
+    RawChannel, RawConfig, RawKme, RawPolicy, RawTls, line::checked_port, pipeline::RawPipeline,
+};
 use crate::{
     config::{Channel, Config, ConfigError, Kme, beside},
+    cores,
     key_handler::limits::FILL_KEYS_DEFAULT,
     limits,
 };
@@ -31,6 +34,8 @@ impl RawConfig {
         let hazmat = self.policy.allowed(text)?;
         let kernel = self.dataplane.take_interfaces(text, &self.client)?;
         self.dataplane.check(text, &self.line, &self.channel)?;
+        let usable = cores::usable();
+        let pipeline = RawPipeline::check(self.pipeline, text, self.dataplane, usable.as_deref())?;
         let mut numbers = BTreeSet::new();
         let mut clients = BTreeMap::new();
         let mut weights = BTreeMap::new();
@@ -106,6 +111,7 @@ impl RawConfig {
             kme: self.kme.check(text, directory, &tls)?,
             clients,
             kernel,
+            pipeline,
             weights,
             channels,
             manage_listen: self.manage.listen,
