@@ -4,6 +4,7 @@
 //! code behind this module trusts its types. Paths are taken relative to the file that names them.
 
 mod kernel;
+mod pipeline;
 mod raw;
 mod refuse;
 
@@ -19,6 +20,7 @@ use qloak_door::TlsFiles;
 use qloak_port::PortConfig;
 
 pub(crate) use kernel::{KernelMacsec, MacsecInterface, Offload};
+pub use pipeline::Pipeline;
 pub use refuse::ConfigError;
 
 /// A node's configuration, valid by construction.
@@ -32,6 +34,8 @@ pub struct Config {
     pub clients: BTreeMap<ClientPort, PortConfig>,
     /// The kernel's interfaces in place of client ports, if it carries the frames.
     pub kernel: Option<KernelMacsec>,
+    /// The threads that carry the frames, if the node does.
+    pub pipeline: Pipeline,
     /// How much of the line each client port gets when others want it too, beside them: 1 to 64.
     pub weights: BTreeMap<ClientPort, u8>,
     /// Channels, by number; each client port belongs to exactly one.

@@ -7,6 +7,9 @@ pub const CONFIG_OCTETS_MAX: u64 = 1 << 20;
 /// 64 frames of 1500 octets stay in the second-level cache.
 pub const BATCH_FRAMES: usize = 64;
 
+/// Threads of the pipeline: one for both ways, or one each way.
+pub const PIPELINE_THREADS: std::ops::RangeInclusive<u8> = 1..=2;
+
 /// Octets kept free before a frame: SecTAG (16), room to align, and the mux header.
 pub const HEADROOM: usize = 64;
 

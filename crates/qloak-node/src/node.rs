@@ -4,12 +4,14 @@
 //!   thread      holds                                        wakes for
 //!   outbound    client ports, Outbound, line (transmit)      client frames, changes
 //!   inbound     line (receive), Inbound, client ports        line frames, changes
+//!   both        what these two hold, with one thread         what these two wake for
 //!   keys        KeyHandler, line (agreement)                 agreement frames, letters, time
 //!   tokio       management door, client of the KME           the network
 //! ```
 
 use std::{
     collections::BTreeSet,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -25,13 +27,13 @@ use qloak_api::{
 use qloak_cipher::{level::Level, suite::Suite};
 use qloak_door::Door;
 use qloak_port::{Batch, LanesConfig, Port, PortConfig, Sizes, Waker};
-use qloak_secy::{ChannelConfig, Inbound, LineConfig, Outbound};
+use qloak_secy::{ChannelConfig, Inbound, LineConfig, Outbound, Verdict};
 
 use crate::{
     Error,
     clock::Clock,
-    config::{Channel, Config, Peer},
-    kernel,
+    config::{Channel, Config, Peer, Pipeline},
+    cores, kernel,
     key_handler::{
         AgreeChannel, KeyHandlerConfig, Timings, peers::KeyHandlers, plane::LineOutlet,
         source::Source,
@@ -42,6 +44,7 @@ use crate::{
         fair::Share,
         inbound::{self, Exit, InboundThread},
         outbound::{self, Entrance, OutboundThread, Way},
+        rest::NewsTimes,
         trunk::Trunk,
     },
 };
@@ -141,7 +144,11 @@ impl Node {
             });
         }
         let handlers = key_handlers(&config, offered)?;
-        let [outbound_waker, inbound_waker] = [Arc::new(Waker::new()?), Arc::new(Waker::new()?)];
+        let outbound_waker = Arc::new(Waker::new()?);
+        let inbound_waker = match config.pipeline.threads {
+            1 => Arc::clone(&outbound_waker),
+            _ => Arc::new(Waker::new()?),
+        };
         let (key_rings, rings) = key_side::rings();
         let (spent_outbound, outbound_spent) = rtrb::RingBuffer::new(limits::SPENT_RING);
         let (spent_inbound, inbound_spent) = rtrb::RingBuffer::new(limits::SPENT_RING);
@@ -181,6 +188,9 @@ impl Node {
             stop: Arc::clone(&stop),
             line_patience: Patience::default(),
             line_dropped: 0,
+            news_times: NewsTimes::default(),
+            busy_poll: config.pipeline.busy_poll,
+            beside: None,
         };
         let exit = |(number, port): (qloak_api::ClientPort, Box<dyn Port>)| Exit {
             number,
@@ -193,6 +203,7 @@ impl Node {
             secy: Inbound::new(&line, &channels)?,
             line: ports.line,
             batch: Batch::with_sizes(limits::BATCH_FRAMES, sizes),
+            verdicts: [Verdict::NoTag; limits::BATCH_FRAMES],
             exits: ports.clients.into_iter().map(exit).collect(),
             channels: config
                 .channels
@@ -208,17 +219,11 @@ impl Node {
             clock,
             waker: inbound_waker,
             stop: Arc::clone(&stop),
+            news_times: NewsTimes::default(),
+            busy_poll: config.pipeline.busy_poll,
             oversized_agreement: 0,
         };
-        let name = &config.name;
-        Ok(running.finish(vec![
-            spawn(&format!("{name}-out"), &stop, move || {
-                outbound.run().map_err(Error::from)
-            })?,
-            spawn(&format!("{name}-in"), &stop, move || {
-                inbound.run().map_err(Error::from)
-            })?,
-        ]))
+        Ok(running.finish(carriers(&config, &stop, outbound, inbound)?))
     }
 
     /// What tells and stops the node's threads.
@@ -373,6 +378,44 @@ fn key_handler(
             ..Timings::default()
         },
     }
+}
+
+/// Starts the threads that carry the frames: one each way or one for both, each on its core.
+fn carriers(
+    config: &Config,
+    stop: &Arc<AtomicBool>,
+    mut outbound: OutboundThread,
+    inbound: InboundThread,
+) -> Result<Vec<JoinHandle<Result<(), Error>>>, Error> {
+    let (name, pipeline) = (&config.name, &config.pipeline);
+    for core in &pipeline.cores {
+        let far = |line| cores::distance(Path::new("/"), line, *core);
+        for words in config.line.lanes.iter().filter_map(far) {
+            tracing::warn!("{words}");
+        }
+    }
+    if *pipeline != Pipeline::default() {
+        tracing::info!(threads = pipeline.threads, cores = ?pipeline.cores, busy_poll = pipeline.busy_poll, "pipeline");
+    }
+    let [first, second] = [pipeline.core(0), pipeline.core(1)];
+    if pipeline.threads == 1 {
+        outbound.beside = Some(Box::new(inbound));
+        let both = spawn(&format!("{name}-both"), stop, move || {
+            cores::stay_on(first)?;
+            outbound.run().map_err(Error::from)
+        })?;
+        return Ok(vec![both]);
+    }
+    Ok(vec![
+        spawn(&format!("{name}-out"), stop, move || {
+            cores::stay_on(first)?;
+            outbound.run().map_err(Error::from)
+        })?,
+        spawn(&format!("{name}-in"), stop, move || {
+            cores::stay_on(second)?;
+            inbound.run().map_err(Error::from)
+        })?,
+    ])
 }
 
 /// What the outbound thread is made of.

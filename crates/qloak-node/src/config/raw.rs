@@ -5,6 +5,7 @@ mod impairment;
 mod kernel;
 mod line;
 mod peer;
+mod pipeline;
 mod port;
 
 use std::{net::SocketAddr, path::PathBuf};
@@ -15,6 +16,7 @@ use toml::Spanned;
 
 use impairment::RawImpairment;
 use kernel::RawDataplane;
+use pipeline::RawPipeline;
 use port::RawPort;
 
 #[derive(Deserialize)]
@@ -23,6 +25,7 @@ pub(super) struct RawConfig {
     name: SaeId,
     #[serde(default)]
     dataplane: RawDataplane,
+    pipeline: Option<Spanned<RawPipeline>>,
     line: RawLine,
     #[serde(default)]
     peer: Vec<RawPeer>,

@@ -199,7 +199,7 @@ fn a_line_can_have_several_lanes() {
         (
             LINE_PORT,
             &lanes(&["l0", "l0"]),
-            "line 21|line.lanes|l0|twice",
+            "line 32|line.lanes|l0|twice",
         ),
         (
             LINE_PORT,
@@ -371,7 +371,7 @@ fn what_a_port_cannot_be_is_said_with_its_line() {
     ];
     for (table, words) in rows {
         let port = format!("port = {{ kind = {table} }}");
-        let words = format!("line 21|port`|{words}");
+        let words = format!("line 32|port`|{words}");
         refused(&[(LINE_PORT, &port, &words)]);
     }
     let client = "port = { kind = \"tap\", interface = \"c1\"";
@@ -380,6 +380,52 @@ fn what_a_port_cannot_be_is_said_with_its_line() {
         &client.replace("c1", "c%d"),
         "client.port|the name of an interface",
     )]);
+}
+
+#[test]
+fn threads_and_their_cores_fit_the_machine() {
+    const TABLE: &str = "# [pipeline]\n";
+    let pipeline = |lines: &str| format!("[pipeline]\n{lines}\n");
+    let read = |lines: &str| changed(TABLE, &pipeline(lines)).map(|config| config.pipeline);
+    assert_eq!(
+        changed("", "").expect("valid").pipeline,
+        Pipeline::default()
+    );
+    let core = crate::cores::usable().expect("cores")[0];
+    let one = read(&format!("threads = 1\ncores = [{core}]\nbusy_poll = true")).expect("valid");
+    assert_eq!(
+        (one.threads, one.core(0), one.busy_poll),
+        (1, Some(core), true)
+    );
+    let shared = read(&format!("cores = [{core}]")).expect("valid");
+    assert_eq!((shared.threads, shared.core(1)), (2, Some(core)));
+    let wrong = [
+        (
+            "cores = [4096]",
+            "line 13|pipeline.cores|core 4096|may use".to_owned(),
+        ),
+        ("cores = []", "pipeline.cores|0 are given|1 or 2".to_owned()),
+        (
+            "cores = [0, 1, 2]",
+            "pipeline.cores|3 are given|threads = 2".to_owned(),
+        ),
+        (
+            "threads = 1\ncores = [0, 1]",
+            "line 14|pipeline.cores|threads = 1".to_owned(),
+        ),
+        ("cores = [0, 0]", "pipeline.cores|core 0|twice".to_owned()),
+        ("cores = [-1]", "line 13|cores".to_owned()),
+        (
+            "threads = 3",
+            "pipeline.threads|3 is given|1 to 2".to_owned(),
+        ),
+        ("busy_pol = true", "busy_pol".to_owned()),
+    ];
+    for (lines, words) in &wrong {
+        refused(&[(TABLE, &pipeline(lines), words)]);
+    }
+    let awake = pipeline(&format!("cores = [{core}]\nbusy_poll = true"));
+    refused(&[(TABLE, &awake, "pipeline.cores|never sleep|two cores")]);
 }
 
 #[test]

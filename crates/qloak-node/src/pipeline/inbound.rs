@@ -1,7 +1,6 @@
 //! The validating thread: line port -> validate -> demux -> client ports.
 
 use std::{
-    os::fd::BorrowedFd,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -18,17 +17,20 @@ use qloak_secy::{Inbound, Sa, Station, Verdict};
 use rtrb::{Consumer, Producer};
 
 use super::{
-    CHANNEL_NEWS_NS, NAP, PORT_NEWS_NS, Patience, SHORT_NAP, hand_out,
+    Patience, hand_out,
     news::{ControlFrame, InboundChange, InboundNews, port_counters},
+    pause,
+    rest::{NewsTimes, Rest},
     room,
 };
 use crate::{clock::Clock, limits};
 
-/// Everything the thread holds.
+/// Everything that validating needs, in a thread of its own or beside the protecting half.
 pub(crate) struct InboundThread {
     pub(crate) secy: Inbound,
     pub(crate) line: Box<dyn Port>,
     pub(crate) batch: Batch,
+    pub(crate) verdicts: [Verdict; limits::BATCH_FRAMES],
     pub(crate) exits: Vec<Exit>,
     pub(crate) channels: Vec<Told>,
     pub(crate) changes: Consumer<InboundChange>,
@@ -41,6 +43,9 @@ pub(crate) struct InboundThread {
     pub(crate) clock: Clock,
     pub(crate) waker: Arc<Waker>,
     pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) news_times: NewsTimes,
+    /// Never sleeps.
+    pub(crate) busy_poll: bool,
     /// Agreement frames longer than any that exists.
     pub(crate) oversized_agreement: u64,
 }
@@ -74,42 +79,43 @@ impl InboundThread {
     /// # Errors
     /// When a port fails for good: the interface is gone.
     pub(crate) fn run(mut self) -> Result<(), PortError> {
-        let mut verdicts = [Verdict::NoTag; limits::BATCH_FRAMES];
-        let mut channel_news_ns = 0;
-        let mut port_news_ns = 0;
         while !self.stop.load(Ordering::Relaxed) {
-            let received = self.line.receive(&mut self.batch)?;
-            // Between receive and validate: the far node uses a new SA as soon as it reads that we are
-            // ready, so a frame under it may be in this very batch, and the SA is then in the ring.
-            self.apply_changes();
-            if received > 0 {
-                self.secy
-                    .validate(self.batch.frames_mut().iter_mut().map(room), &mut verdicts);
-                self.sort_out(&verdicts)?;
-                self.tell_heard();
-                self.tell_stations();
-            }
-            let now_ns = self.clock.now_ns();
-            if now_ns >= channel_news_ns {
-                channel_news_ns = now_ns + CHANNEL_NEWS_NS;
-                self.tell_channels();
-            }
-            if now_ns >= port_news_ns {
-                port_news_ns = now_ns + PORT_NEWS_NS;
-                self.tell_ports();
-            }
-            if received == 0 {
+            if !self.turn()? && !self.busy_poll {
                 self.rest()?;
             }
         }
         Ok(())
     }
 
+    /// A batch through the whole way, changes and news. Returns whether frames moved.
+    pub(super) fn turn(&mut self) -> Result<bool, PortError> {
+        let moved = self.line.receive(&mut self.batch)? > 0;
+        // Between receive and validate: the far node uses a new SA as soon as it reads that we are
+        // ready, so a frame under it may be in this very batch, and the SA is then in the ring.
+        self.apply_changes();
+        if moved {
+            let frames = self.batch.frames_mut().iter_mut().map(room);
+            self.secy.validate(frames, &mut self.verdicts);
+            self.sort_out()?;
+            self.tell_heard();
+            self.tell_stations();
+            self.news_times.happened();
+        }
+        let now_ns = self.clock.now_ns();
+        if self.news_times.channels(now_ns) {
+            self.tell_channels();
+        }
+        if self.news_times.ports(now_ns) {
+            self.tell_ports();
+        }
+        Ok(moved)
+    }
+
     /// Valid frames go out on their client ports, agreement frames to the key handler, the rest nowhere:
     /// the SecY has counted them.
-    fn sort_out(&mut self, verdicts: &[Verdict]) -> Result<(), PortError> {
+    fn sort_out(&mut self) -> Result<(), PortError> {
         let mut failed = None;
-        for (index, verdict) in verdicts.iter().enumerate().take(self.batch.len()) {
+        for (index, verdict) in self.verdicts.iter().enumerate().take(self.batch.len()) {
             match verdict {
                 Verdict::Valid(valid) => {
                     let exits = &mut self.exits;
@@ -148,6 +154,7 @@ impl InboundThread {
 
     fn apply_changes(&mut self) {
         while let Ok(change) = self.changes.pop() {
+            self.news_times.happened();
             match change {
                 InboundChange::Install { channel, an, sa } => {
                     if let Err(error) = self.secy.install(channel, an, *sa) {
@@ -224,18 +231,18 @@ impl InboundThread {
         }
     }
 
-    /// Nothing moved: sleeps until a frame or a change comes, a millisecond at most.
+    /// Nothing moved: sleeps until a frame or a change comes or news are due.
     fn rest(&self) -> Result<(), PortError> {
-        let line = self.line.descriptor();
-        let nap = if line.is_some() { NAP } else { SHORT_NAP };
-        let mut descriptors: [BorrowedFd<'_>; 2] = [self.waker.descriptor(); 2];
-        if let Some(line) = line {
-            descriptors[0] = line;
-        }
-        qloak_port::wait(&descriptors, nap)?;
-        // What was pushed before the wake is popped after this; a later wake ends the next rest.
-        self.waker.clear();
-        Ok(())
+        let nap = self.news_times.nap(self.clock.now_ns());
+        let mut rest = Rest::new(&self.waker, nap);
+        rest.port(&*self.line);
+        rest.sleep()
+    }
+
+    /// The same for whoever has this half beside another.
+    pub(super) fn rest_beside<'a>(&'a self, rest: &mut Rest<'a>, now_ns: u64) {
+        rest.port(&*self.line);
+        rest.no_longer_than(self.news_times.nap(now_ns));
     }
 }
 
@@ -253,7 +260,8 @@ impl Exit {
 
     fn flush(&mut self) -> Result<(), PortError> {
         if !self.batch.is_empty() {
-            self.dropped += hand_out(&mut *self.port, &mut self.batch, &mut self.patience)? as u64;
+            let patience = &mut self.patience;
+            self.dropped += hand_out(&mut *self.port, &mut self.batch, patience, pause)? as u64;
         }
         Ok(())
     }

@@ -1,12 +1,12 @@
 //! The protecting thread: client ports -> classify -> mux -> shape -> protect -> line port.
 
 use std::{
-    os::fd::BorrowedFd,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
     thread::Thread,
+    time::Duration,
 };
 
 use qloak_api::{An, ChannelNumber, ClientPort, manage::OutboundCounters};
@@ -15,10 +15,13 @@ use qloak_secy::{ChannelRef, Muxed, Outbound, Sa, Station, Usage};
 use rtrb::{Consumer, Producer};
 
 use super::{
-    CHANNEL_NEWS_NS, NAP, PORT_NEWS_NS, Patience, SHORT_NAP,
+    Patience,
     fair::Share,
     hand_out,
+    inbound::InboundThread,
     news::{OutboundChange, OutboundNews, port_counters},
+    pause,
+    rest::{NewsTimes, Rest},
     room,
     trunk::{ALL, Trunk},
 };
@@ -52,6 +55,12 @@ pub(crate) struct OutboundThread {
     pub(crate) line_patience: Patience,
     /// Line frames that the line port would not take in time.
     pub(crate) line_dropped: u64,
+    pub(crate) news_times: NewsTimes,
+    /// Never sleeps.
+    pub(crate) busy_poll: bool,
+    /// The other half, when one thread runs both. It takes turns with this one, and goes on while this one waits
+    /// for room on the line: the far node may wait for the same.
+    pub(crate) beside: Option<Box<InboundThread>>,
 }
 
 /// A channel, and what was last told of it.
@@ -114,26 +123,34 @@ impl OutboundThread {
     /// # Errors
     /// When a port fails for good: the interface is gone.
     pub(crate) fn run(mut self) -> Result<(), PortError> {
-        let mut channel_news_ns = 0;
-        let mut port_news_ns = 0;
         while !self.stop.load(Ordering::Relaxed) {
-            self.apply_changes();
-            let moved = self.round()?;
-            self.tell_due();
-            let now_ns = self.clock.now_ns();
-            if now_ns >= channel_news_ns {
-                channel_news_ns = now_ns + CHANNEL_NEWS_NS;
-                self.tell_channels();
+            let mut moved = self.turn()?;
+            if let Some(inbound) = &mut self.beside {
+                moved |= inbound.turn()?;
             }
-            if now_ns >= port_news_ns {
-                port_news_ns = now_ns + PORT_NEWS_NS;
-                self.tell_clients();
-            }
-            if !moved {
-                self.rest(now_ns)?;
+            if !moved && !self.busy_poll {
+                self.rest()?;
             }
         }
         Ok(())
+    }
+
+    /// Changes, a round, and news. Returns what the round returns.
+    fn turn(&mut self) -> Result<bool, PortError> {
+        self.apply_changes();
+        let moved = self.round()?;
+        self.tell_due();
+        let now_ns = self.clock.now_ns();
+        if moved {
+            self.news_times.happened();
+        }
+        if self.news_times.channels(now_ns) {
+            self.tell_channels();
+        }
+        if self.news_times.ports(now_ns) {
+            self.tell_clients();
+        }
+        Ok(moved)
     }
 
     /// One batch of each client port whose turn it is through the whole way. Returns whether client frames
@@ -198,7 +215,9 @@ impl OutboundThread {
         entrance.discarded_oversize += protected.too_long as u64;
         entrance.batch.retain(|frame| !frame.is_empty());
         let patience = &mut self.line_patience;
-        self.line_dropped += hand_out(&mut *self.line, &mut entrance.batch, patience)? as u64;
+        let meanwhile = || meanwhile(&mut self.beside);
+        self.line_dropped +=
+            hand_out(&mut *self.line, &mut entrance.batch, patience, meanwhile)? as u64;
         Ok(())
     }
 
@@ -273,8 +292,14 @@ impl OutboundThread {
             self.clock.now_ns(),
             &mut self.leaving,
         );
+        if self.leaving.is_empty() {
+            return Ok(());
+        }
+        self.news_times.happened();
         let patience = &mut self.line_patience;
-        self.line_dropped += hand_out(&mut *self.line, &mut self.leaving, patience)? as u64;
+        let meanwhile = || meanwhile(&mut self.beside);
+        self.line_dropped +=
+            hand_out(&mut *self.line, &mut self.leaving, patience, meanwhile)? as u64;
         Ok(())
     }
 
@@ -283,6 +308,7 @@ impl OutboundThread {
             self.secy.learn(station, self.clock.now_ns());
         }
         while let Ok(change) = self.changes.pop() {
+            self.news_times.happened();
             let spent = match change {
                 OutboundChange::Install { channel, an, sa } => {
                     if let Err(error) = self.secy.install(channel, an, *sa) {
@@ -382,39 +408,40 @@ impl OutboundThread {
         let _ = self.news.push(OutboundNews::LineDropped(self.line_dropped));
     }
 
-    /// Nothing moved: sleeps until a frame or a change comes or an open line frame is due, a millisecond at
-    /// most. What is due soon is waited for awake: the kernel wakes nobody so exactly.
-    fn rest(&self, now_ns: u64) -> Result<(), PortError> {
-        let due_ns = self
-            .trunks
-            .iter()
-            .filter_map(|trunk| trunk.next_ns(&self.secy))
-            .min()
-            .map(|due_ns| due_ns.saturating_sub(now_ns));
-        if due_ns.is_some_and(|due_ns| due_ns < AWAKE_NS) {
-            std::thread::yield_now();
-            return Ok(());
+    /// Nothing moved: sleeps until a frame or a change comes, or an open line frame or news are due. What is due
+    /// soon is waited for awake: the kernel wakes nobody so exactly.
+    fn rest(&self) -> Result<(), PortError> {
+        let now_ns = self.clock.now_ns();
+        let mut rest = Rest::new(&self.waker, self.news_times.nap(now_ns));
+        let due_ns = self.trunks.iter();
+        let due_ns = due_ns.filter_map(|trunk| trunk.next_ns(&self.secy)).min();
+        if let Some(due_ns) = due_ns {
+            let due_ns = due_ns.saturating_sub(now_ns);
+            if due_ns < AWAKE_NS {
+                std::thread::yield_now();
+                return Ok(());
+            }
+            rest.no_longer_than(Duration::from_nanos(due_ns - AWAKE_NS));
         }
-        let due = due_ns.map_or(NAP, |due_ns| {
-            std::time::Duration::from_nanos(due_ns - AWAKE_NS)
-        });
-        let mut descriptors: Vec<BorrowedFd<'_>> = Vec::with_capacity(self.clients.len() + 1);
         // A port whose channel has no room is not waited for: it would have something to say all the time.
         let wanted = self.clients.iter().filter(|entrance| {
             let trunk = entrance.way.trunk();
             trunk.is_none_or(|trunk| self.trunks[trunk].has_room())
         });
-        let mut all = true;
-        for entrance in wanted {
-            match entrance.port.descriptor() {
-                Some(descriptor) => descriptors.push(descriptor),
-                None => all = false,
-            }
+        wanted.for_each(|entrance| rest.port(&*entrance.port));
+        if let Some(inbound) = &self.beside {
+            inbound.rest_beside(&mut rest, now_ns);
         }
-        descriptors.push(self.waker.descriptor());
-        qloak_port::wait(&descriptors, due.min(if all { NAP } else { SHORT_NAP }))?;
-        // What was pushed before the wake is popped after this; a later wake ends the next rest.
-        self.waker.clear();
-        Ok(())
+        rest.sleep()
     }
+}
+
+/// What a thread does while the line has no room.
+fn meanwhile(beside: &mut Option<Box<InboundThread>>) -> Result<(), PortError> {
+    if let Some(inbound) = beside
+        && inbound.turn()?
+    {
+        return Ok(());
+    }
+    pause()
 }

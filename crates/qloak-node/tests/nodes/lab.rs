@@ -169,7 +169,7 @@ impl Lab {
         Self::start_with(mood, 1, "").await
     }
 
-    /// The same with several lanes, or more to say of channel 1.
+    /// The same with several lanes, or more to say of channel 1 and tables behind it.
     pub(crate) async fn start_with(mood: Mood, lanes: usize, trunk: &str) -> Self {
         Self::start_nodes(mood, "ab", |own, wires| {
             let peer = if own == 'a' { 'b' } else { 'a' };
@@ -351,6 +351,14 @@ impl Customer {
         Self {
             port: qloak_port::open(config, &sizes).expect("a wire"),
             batch: Batch::with_sizes(64, sizes),
+        }
+    }
+
+    /// Another hand on the same wire, for another thread.
+    pub(crate) fn twin(&self) -> Self {
+        Self {
+            port: self.port.twin().expect("a wire"),
+            batch: Batch::with_sizes(64, self.batch.sizes()),
         }
     }
 

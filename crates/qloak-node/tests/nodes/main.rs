@@ -1,6 +1,7 @@
 //! The whole node from outside: frames in at client ports, management by HTTPS, keys from a KME.
 
 mod lab;
+mod pipeline;
 mod shared_line;
 
 use std::time::{Duration, Instant};

@@ -14,9 +14,13 @@ use qloak_secy::{
 };
 use toml::Spanned;
 
-use super::{RawChannel, RawConfig, RawKme, RawPolicy, RawTls, line::checked_port, peer};
+use super::{
+    RawChannel, RawConfig, RawKme, RawPolicy, RawTls, line::checked_port, peer,
+    pipeline::RawPipeline,
+};
 use crate::{
     config::{Channel, Config, ConfigError, Kme, Line, beside},
+    cores,
     key_handler::limits::FILL_KEYS_DEFAULT,
     limits,
 };
@@ -35,6 +39,8 @@ impl RawConfig {
         let kernel = self.dataplane.take_interfaces(text, &self.client)?;
         self.dataplane
             .check(text, &self.line, &self.peer, &self.channel)?;
+        let usable = cores::usable();
+        let pipeline = RawPipeline::check(self.pipeline, text, self.dataplane, usable.as_deref())?;
         let mut numbers = BTreeSet::new();
         let mut clients = BTreeMap::new();
         let mut weights = BTreeMap::new();
@@ -133,6 +139,7 @@ impl RawConfig {
             further,
             clients,
             kernel,
+            pipeline,
             weights,
             channels,
             manage_listen: self.manage.listen,
