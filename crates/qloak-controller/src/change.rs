@@ -11,10 +11,11 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use qloak_api::{
-    ChannelNumber, Problem, SaeId,
+    CaptureOrder, ChannelNumber, Problem, SaeId,
     control::{ChannelView, Intent, LinkRecord},
     manage::{ChannelState, KeyOperation},
 };
+use qloak_door::Flow;
 
 use crate::{
     controller::Controller,
@@ -171,6 +172,20 @@ impl Controller {
             }
             Err(SouthError::Failed(why)) => Err(Problem::peer(why)),
         }
+    }
+
+    /// Begins a capture at a node.
+    ///
+    /// # Errors
+    /// 404 without such a node, 400 for an order out of bounds, 409 when the node refuses, 502 when it does not
+    /// answer.
+    pub async fn capture(&self, node: &SaeId, order: &CaptureOrder) -> Result<Flow, Problem> {
+        order.check().map_err(Problem::bad_request)?;
+        let south = self.south(node)?;
+        south.capture(order).await.map_err(|error| match error {
+            SouthError::Refused(why) => Problem::conflict(format!("{node} refused: {why}")),
+            SouthError::Failed(why) => Problem::peer(why),
+        })
     }
 
     /// Restores what stood before, first on disk, then at each end that was touched.

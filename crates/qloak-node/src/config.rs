@@ -46,6 +46,8 @@ pub struct Config {
     pub further: Vec<Peer>,
     /// Where the management door listens.
     pub manage_listen: SocketAddr,
+    /// Which sides an operator may record.
+    pub capture: CaptureSides,
     /// The node's certificate.
     pub tls: TlsFiles,
     /// Slots of the key RAM.
@@ -54,6 +56,22 @@ pub struct Config {
     pub key_ram_fill: u32,
     /// Unauthenticated suites that may be used.
     pub hazmat: Vec<&'static Suite>,
+    /// The file that says all this, if it was one.
+    pub file: Option<PathBuf>,
+}
+
+/// Which sides of a node may be recorded. Only the node's own configuration says so: client frames in the clear are
+/// what the node is there to hide, and the controller must not be able to ask for them on its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CaptureSides {
+    /// None.
+    Off,
+    /// The line side, which whoever holds the line sees anyway.
+    #[default]
+    Line,
+    /// The client side too.
+    Both,
 }
 
 /// The protected side.
@@ -137,7 +155,11 @@ impl Config {
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = refuse::read_bounded(path)?;
         let directory = path.parent().map(Path::to_path_buf).unwrap_or_default();
-        Self::parse(&text, &directory).map_err(|error| error.in_file(path))
+        let config = Self::parse(&text, &directory).map_err(|error| error.in_file(path))?;
+        Ok(Self {
+            file: Some(path.to_path_buf()),
+            ..config
+        })
     }
 
     /// The far nodes: the line's, then the further ones.

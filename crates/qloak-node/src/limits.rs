@@ -98,3 +98,15 @@ pub fn trunk_frames(trunks: usize) -> usize {
     const ALL: usize = 512;
     (ALL / trunks.max(1)).clamp(qloak_secy::limits::LINE_BATCH_FRAMES_MIN, BATCH_FRAMES)
 }
+/// Batches of client frames whose times are told apart while they wait in the line frames of a channel: more than the
+/// frames of 64 octets that fit into a batch of line frames when each came alone.
+pub const WAITING_MARKS: usize = 2048;
+
+/// Octets between a pipeline thread and a capture: 8 ms of a line of 8 Gb/s, longer than the door's task sleeps.
+pub const CAPTURE_RING_OCTETS: usize = 8 << 20;
+
+/// The same of the key handler's thread, which sends some hundred frames a second.
+pub const CAPTURE_AGREEMENT_OCTETS: usize = 256 << 10;
+
+/// Octets that a capture takes out of a ring at once, so that a busy side does not keep the other's frames waiting.
+pub const CAPTURE_PIECE_OCTETS: usize = 2 << 20;

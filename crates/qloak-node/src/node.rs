@@ -30,7 +30,7 @@ use qloak_port::{Batch, LanesConfig, Port, PortConfig, Sizes, Waker};
 use qloak_secy::{ChannelConfig, Inbound, LineConfig, Outbound, Verdict};
 
 use crate::{
-    Error,
+    Error, capture,
     clock::Clock,
     config::{Channel, Config, Peer, Pipeline},
     cores, kernel,
@@ -38,12 +38,14 @@ use crate::{
         AgreeChannel, KeyHandlerConfig, Timings, peers::KeyHandlers, plane::LineOutlet,
         source::Source,
     },
+    latency::Histogram,
     library, limits,
     pipeline::{
         Patience,
         fair::Share,
         inbound::{self, Exit, InboundThread},
-        outbound::{self, Entrance, OutboundThread, Way},
+        news::port_impairments,
+        outbound::{self, Destination, Entrance, OutboundThread},
         rest::NewsTimes,
         trunk::Trunk,
     },
@@ -153,17 +155,33 @@ impl Node {
         let (spent_outbound, outbound_spent) = rtrb::RingBuffer::new(limits::SPENT_RING);
         let (spent_inbound, inbound_spent) = rtrb::RingBuffer::new(limits::SPENT_RING);
         let sizes = sizes();
+        let [
+            (outbound_stopwatch, outbound_times),
+            (inbound_stopwatch, inbound_times),
+        ] = [Histogram::new(), Histogram::new()];
+        let clients = ports.clients.iter();
+        let (witnesses, captures) = capture::ready(
+            &config,
+            &*ports.line,
+            clients.map(|(number, port)| (*number, &**port as &dyn Port)),
+            clock,
+            &stop,
+            [&outbound_waker, &inbound_waker],
+        );
         let running = side.start(Plane {
             handlers,
             rings: key_rings,
             outlet: Box::new(LineOutlet {
                 line: ports.line.twin()?,
                 batch: Batch::with_sizes(1, sizes),
+                witness: witnesses.keys,
             }),
             wakers: [Arc::clone(&outbound_waker), Arc::clone(&inbound_waker)],
             spent: vec![outbound_spent, inbound_spent],
             line: ports.line_state(),
             clients: ports.client_states(&config),
+            times: Some([outbound_times, inbound_times]),
+            captures: Some(captures),
         })?;
 
         let (line, channels) = secy(&config);
@@ -191,6 +209,8 @@ impl Node {
             news_times: NewsTimes::default(),
             busy_poll: config.pipeline.busy_poll,
             beside: None,
+            witness: witnesses.outbound,
+            stopwatch: outbound_stopwatch,
         };
         let exit = |(number, port): (qloak_api::ClientPort, Box<dyn Port>)| Exit {
             number,
@@ -222,6 +242,8 @@ impl Node {
             news_times: NewsTimes::default(),
             busy_poll: config.pipeline.busy_poll,
             oversized_agreement: 0,
+            witness: witnesses.inbound,
+            stopwatch: inbound_stopwatch,
         };
         Ok(running.finish(carriers(&config, &stop, outbound, inbound)?))
     }
@@ -299,6 +321,7 @@ pub(crate) fn port_state(port: &dyn Port) -> PortState {
         name: port.name().to_owned(),
         kind: port.kind().as_str().to_owned(),
         counters: PortCounters::default(),
+        impairments: port.impairments().as_ref().map(port_impairments),
     }
 }
 
@@ -466,15 +489,16 @@ impl OutboundParts {
             };
             entrances.push(Entrance {
                 number: *client,
-                way: match secy.classify(*client) {
-                    Some(channel) => Way::Whole {
+                to: match secy.classify(*client) {
+                    Some(channel) => Destination::Whole {
                         channel,
                         trunk: trunk_of[channel.index()],
                     },
-                    None => Way::Sorted,
+                    None => Destination::Sorted,
                 },
                 port: port.twin()?,
                 batch: Batch::with_sizes(limits::BATCH_FRAMES, sizes()),
+                came_ns: 0,
                 share: Share::new(config.weights.get(client).copied().unwrap_or(1)),
                 discarded_closed: 0,
                 discarded_oversize: 0,

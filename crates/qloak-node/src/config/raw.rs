@@ -14,6 +14,7 @@ use qloak_api::{Carriage, ChannelNumber, ClientPort, Limits, MacAddress, SaeId};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::CaptureSides;
 use impairment::RawImpairment;
 use kernel::RawDataplane;
 use pipeline::RawPipeline;
@@ -109,6 +110,8 @@ struct RawKme {
 #[serde(deny_unknown_fields)]
 struct RawManage {
     listen: SocketAddr,
+    #[serde(default)]
+    capture: CaptureSides,
 }
 
 #[derive(Deserialize)]

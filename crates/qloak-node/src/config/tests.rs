@@ -42,6 +42,25 @@ fn the_example_is_valid() {
 }
 
 #[test]
+fn only_the_line_may_be_recorded_unless_the_file_says_more() {
+    let key = "capture = \"line\"";
+    let said = |value: &str| changed(key, value).map(|config| config.capture);
+    assert_eq!(said("").expect("may be left out"), CaptureSides::Line);
+    assert_eq!(
+        said("capture = \"off\"").expect("allowed"),
+        CaptureSides::Off
+    );
+    assert_eq!(
+        said("capture = \"both\"").expect("allowed"),
+        CaptureSides::Both
+    );
+    refused(&[
+        (key, "capture = \"client\"", "capture|`off`, `line`, `both`"),
+        (key, "capture = true", "capture"),
+    ]);
+}
+
+#[test]
 fn an_error_names_line_key_and_what_is_allowed() {
     let suite = r#"suite = "aes-256-gcm""#;
     refused(&[

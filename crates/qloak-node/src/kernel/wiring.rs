@@ -45,6 +45,8 @@ pub(crate) fn start(side: KeySide, kernel: &KernelMacsec) -> Result<Node, Error>
         spent: Vec::new(),
         line: node::port_state(&*line),
         clients: client_states(&config, kernel),
+        times: None,
+        captures: None,
     };
     let mut thread = KernelThread::new(&side, kernel, line, rings, agreement_out, waker)?;
     let running = side.start(plane)?;
@@ -76,6 +78,7 @@ fn client_states(config: &Config, kernel: &KernelMacsec) -> Vec<ClientState> {
                 name: kernel.interfaces.get(&number)?.name.clone(),
                 kind: "macsec".to_owned(),
                 counters: PortCounters::default(),
+                impairments: None,
             },
             discarded_closed: 0,
             discarded_oversize: 0,

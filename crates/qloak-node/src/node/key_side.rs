@@ -26,6 +26,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use super::{Node, spawn};
 use crate::{
     Error,
+    capture::recorder::Captures,
     clock::Clock,
     config::Config,
     key_handler::{
@@ -34,6 +35,7 @@ use crate::{
         plane::{Association, Outlet},
         source::{self, Source},
     },
+    latency::Histogram,
     limits,
     manage::{self, Manage},
     pipeline::news::{ControlFrame, InboundChange, InboundNews, OutboundChange, OutboundNews},
@@ -62,6 +64,10 @@ pub(crate) struct Plane<A> {
     pub(crate) spent: Vec<Consumer<Sa>>,
     pub(crate) line: PortState,
     pub(crate) clients: Vec<ClientState>,
+    /// Outbound and inbound times of client frames, where the node sees them.
+    pub(crate) times: Option<[Arc<Histogram>; 2]>,
+    /// Where frames are recorded, where the node sees them.
+    pub(crate) captures: Option<Captures>,
 }
 
 /// The key handler's ends of the rings.
@@ -125,7 +131,8 @@ impl KeySide {
         let queues = self.sources.iter();
         let queues = queues.map(|_| tokio::sync::mpsc::channel(limits::COMMANDS_WAITING));
         let (sources, asking) = queues.unzip();
-        let picture = Picture::new(self.config.clone(), plane.line, plane.clients);
+        let picture =
+            Picture::new(self.config.clone(), plane.line, plane.clients).with_times(plane.times);
         let first = picture.draw(plane.handlers.state(0), 0);
         let published = Arc::new(ArcSwap::from_pointee(first));
         let [outbound_waker, inbound_waker] = plane.wakers;
@@ -161,6 +168,7 @@ impl KeySide {
             published,
             library: std::mem::take(&mut self.library),
             desk: Desk::new(letters, keys.thread().clone()),
+            captures: plane.captures,
         };
         Ok(Running {
             side: self,

@@ -10,7 +10,7 @@ use std::{
 };
 
 use qloak_api::{An, ChannelNumber, ClientPort, manage::OutboundCounters};
-use qloak_port::{Batch, Port, PortError, Waker};
+use qloak_port::{Batch, Port, PortError, Waker, capture::Way};
 use qloak_secy::{ChannelRef, Muxed, Outbound, Sa, Station, Usage};
 use rtrb::{Consumer, Producer};
 
@@ -25,7 +25,7 @@ use super::{
     room,
     trunk::{ALL, Trunk},
 };
-use crate::clock::Clock;
+use crate::{capture::witness::Witness, clock::Clock, latency::Stopwatch};
 
 /// An open line frame that is due within this is not slept for: the kernel may be 50 us late.
 const AWAKE_NS: u64 = 60_000;
@@ -55,6 +55,8 @@ pub(crate) struct OutboundThread {
     pub(crate) line_patience: Patience,
     /// Line frames that the line port would not take in time.
     pub(crate) line_dropped: u64,
+    pub(crate) witness: Witness,
+    pub(crate) stopwatch: Stopwatch,
     pub(crate) news_times: NewsTimes,
     /// Never sleeps.
     pub(crate) busy_poll: bool,
@@ -85,9 +87,11 @@ impl Told {
 /// A client port on its way in.
 pub(crate) struct Entrance {
     pub(crate) number: ClientPort,
-    pub(crate) way: Way,
+    pub(crate) to: Destination,
     pub(crate) port: Box<dyn Port>,
     pub(crate) batch: Batch,
+    /// When the batch was received.
+    pub(crate) came_ns: u64,
     pub(crate) share: Share,
     pub(crate) discarded_closed: u64,
     pub(crate) discarded_oversize: u64,
@@ -97,7 +101,7 @@ pub(crate) struct Entrance {
 
 /// Where the frames of a client port go.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Way {
+pub(crate) enum Destination {
     /// All into one channel. Which of the trunks is the channel's; none when that is transparent.
     Whole {
         channel: ChannelRef,
@@ -107,7 +111,7 @@ pub(crate) enum Way {
     Sorted,
 }
 
-impl Way {
+impl Destination {
     /// The trunk that has to have room before the port is asked.
     fn trunk(self) -> Option<usize> {
         match self {
@@ -138,6 +142,7 @@ impl OutboundThread {
     /// Changes, a round, and news. Returns what the round returns.
     fn turn(&mut self) -> Result<bool, PortError> {
         self.apply_changes();
+        self.witness.look();
         let moved = self.round()?;
         self.tell_due();
         let now_ns = self.clock.now_ns();
@@ -170,12 +175,12 @@ impl OutboundThread {
     /// The same of one client port.
     fn enter(&mut self, index: usize) -> Result<bool, PortError> {
         let entrance = &mut self.clients[index];
-        let (way, trunk) = (entrance.way, entrance.way.trunk());
+        let (to, trunk) = (entrance.to, entrance.to.trunk());
         if trunk.is_some_and(|trunk| !self.trunks[trunk].has_room()) {
             return Ok(false);
         }
         // What found no room in the line frames of a constant rate is still in the batch.
-        if entrance.batch.is_empty() {
+        let now_ns = if entrance.batch.is_empty() {
             if !entrance.share.turn() {
                 return Ok(true);
             }
@@ -185,26 +190,31 @@ impl OutboundThread {
             }
             let octets = entrance.batch.frames().iter().map(qloak_port::Frame::len);
             entrance.share.pay(octets.sum());
-        }
-        let Way::Whole { channel, trunk } = way else {
+            let frames = entrance.batch.frames();
+            self.witness.client(entrance.number, Way::Received, frames);
+            entrance.came_ns = self.clock.now_ns();
+            entrance.came_ns
+        } else {
+            self.clock.now_ns()
+        };
+        let Destination::Whole { channel, trunk } = to else {
             self.sort(index)?;
             return Ok(true);
         };
-        if !self.secy.is_open(channel.number, self.clock.now_ns()) {
+        if !self.secy.is_open(channel.number, now_ns) {
             entrance.discarded_closed += entrance.batch.len() as u64;
             entrance.batch.clear();
             return Ok(true);
         }
         match trunk {
-            None => self.carry(index, channel)?,
+            None => self.carry(index, channel, now_ns)?,
             Some(trunk) => self.mux(index, channel, trunk)?,
         }
         Ok(true)
     }
 
     /// Transparent: the client frames themselves become line frames, where they lie.
-    fn carry(&mut self, index: usize, channel: ChannelRef) -> Result<(), PortError> {
-        let now_ns = self.clock.now_ns();
+    fn carry(&mut self, index: usize, channel: ChannelRef, now_ns: u64) -> Result<(), PortError> {
         let entrance = &mut self.clients[index];
         let protected = self.secy.protect(
             channel,
@@ -214,10 +224,16 @@ impl OutboundThread {
         entrance.discarded_closed += protected.no_sa as u64;
         entrance.discarded_oversize += protected.too_long as u64;
         entrance.batch.retain(|frame| !frame.is_empty());
+        let frames = entrance.batch.len();
+        self.witness.line(Way::Transmitted, entrance.batch.frames());
         let patience = &mut self.line_patience;
         let meanwhile = || meanwhile(&mut self.beside);
-        self.line_dropped +=
-            hand_out(&mut *self.line, &mut entrance.batch, patience, meanwhile)? as u64;
+        let dropped = hand_out(&mut *self.line, &mut entrance.batch, patience, meanwhile)?;
+        self.line_dropped += dropped as u64;
+        if frames > dropped {
+            let took_ns = self.clock.now_ns().saturating_sub(entrance.came_ns);
+            self.stopwatch.record(took_ns, (frames - dropped) as u64);
+        }
         Ok(())
     }
 
@@ -266,7 +282,8 @@ impl OutboundThread {
                     self.depart(trunk, ALL)?;
                     continue;
                 }
-                Muxed::Taken | Muxed::Runt => {}
+                Muxed::Taken => self.trunks[trunk].entered(entrance.came_ns),
+                Muxed::Runt => {}
                 Muxed::NoSa => entrance.discarded_closed += 1,
                 Muxed::TooLong | Muxed::LineFull => entrance.discarded_oversize += 1,
             }
@@ -296,10 +313,12 @@ impl OutboundThread {
             return Ok(());
         }
         self.news_times.happened();
+        self.witness.line(Way::Transmitted, self.leaving.frames());
         let patience = &mut self.line_patience;
         let meanwhile = || meanwhile(&mut self.beside);
         self.line_dropped +=
             hand_out(&mut *self.line, &mut self.leaving, patience, meanwhile)? as u64;
+        self.trunks[index].left(self.clock.now_ns(), &self.stopwatch);
         Ok(())
     }
 
@@ -425,7 +444,7 @@ impl OutboundThread {
         }
         // A port whose channel has no room is not waited for: it would have something to say all the time.
         let wanted = self.clients.iter().filter(|entrance| {
-            let trunk = entrance.way.trunk();
+            let trunk = entrance.to.trunk();
             trunk.is_none_or(|trunk| self.trunks[trunk].has_room())
         });
         wanted.for_each(|entrance| rest.port(&*entrance.port));

@@ -211,7 +211,9 @@ impl Lab {
         for own in names.chars() {
             let port = free_port();
             let text = format!(
-                "name = \"node-{own}\"\n[kme]\nurl = \"{url}\"\nidentity = \"kms-a\"\n[manage]\nlisten = \"127.0.0.1:{port}\"\n[tls]\nca = \"pki/ca.pem\"\ncert = \"pki/node-{own}.pem\"\nkey = \"pki/node-{own}.key\"\n[policy]\nhazmat = [\"xor\"]\n{}",
+                "name = \"node-{own}\"\n[kme]\nurl = \"{url}\"\nidentity = \"kms-a\"\n[manage]\nlisten = \"127.0.0.1:{port}\"\ncapture = \"{}\"\n[tls]\nca = \"pki/ca.pem\"\ncert = \"pki/node-{own}.pem\"\nkey = \"pki/node-{own}.key\"\n[policy]\nhazmat = [\"xor\"]\n{}",
+                // What comes out may differ from node to node.
+                if own == 'a' { "both" } else { "line" },
                 more(own, &wires)
             );
             std::fs::write(folder.path().join(format!("{own}.toml")), text).expect("written");

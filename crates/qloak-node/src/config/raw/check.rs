@@ -143,6 +143,7 @@ impl RawConfig {
             weights,
             channels,
             manage_listen: self.manage.listen,
+            capture: self.manage.capture,
             tls,
             key_ram_slots: slots,
             key_ram_fill: ranged(
@@ -153,6 +154,7 @@ impl RawConfig {
                 "key_ram.fill",
             )?,
             hazmat,
+            file: None,
         })
     }
 }
