@@ -118,6 +118,9 @@ pub struct ClientState {
     pub discarded_closed: u64,
     /// Frames discarded at the entrance because they do not fit the line.
     pub discarded_oversize: u64,
+    /// Frames discarded at the entrance because no channel carries their VLAN.
+    #[serde(default)]
+    pub discarded_vlan: u64,
     /// Frames of the far node's port of this number that were handed out here.
     pub delivered_frames: u64,
 }
@@ -141,6 +144,8 @@ pub struct ChannelState {
     pub number: ChannelNumber,
     /// Its name in the configuration.
     pub name: String,
+    /// The far node.
+    pub peer: SaeId,
     /// How client frames are carried.
     pub carriage: Carriage,
     /// Whether it carries frames.

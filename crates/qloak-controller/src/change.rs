@@ -65,7 +65,7 @@ impl Controller {
         };
         self.stand(&key, Some(standing.clone())).await?;
         let [a, b] = [&record.a, &record.b].map(|node| {
-            let steps = plan::steps(&intent, self.fresh_end(node, channel).as_ref());
+            let steps = plan::steps(&intent, self.fresh_end(node, &key).as_ref());
             self.push(&key, node, steps)
         });
         let (a, b) = tokio::join!(a, b);
@@ -292,9 +292,10 @@ impl Controller {
                 .nodes
                 .get(node)
                 .is_some_and(|seen| seen.state.is_some());
-            if seen && picture.end(node, channel).is_none() {
+            if seen && picture.end_of(link, node, channel).is_none() {
                 return Err(Problem::conflict(format!(
-                    "{node} has no channel {channel}; configure it there first, since a channel needs both ends"
+                    "{node} has no channel {channel} on link {}; configure it there first, since a channel needs both ends",
+                    link.name
                 )));
             }
         }
@@ -325,11 +326,9 @@ impl Controller {
     }
 
     /// An end as seen after the last push; what was seen before says nothing about now.
-    pub(crate) fn fresh_end(&self, node: &SaeId, channel: ChannelNumber) -> Option<ChannelState> {
+    pub(crate) fn fresh_end(&self, node: &SaeId, key: &ChannelKey) -> Option<ChannelState> {
         let picture = self.picture();
-        let link = picture.topology.link_of(node)?.name.clone();
-        let key = ChannelKey { link, channel };
-        fresh(&picture, &key, node).then(|| picture.end(node, channel).cloned())?
+        fresh(&picture, key, node).then(|| picture.end(node, key.channel).cloned())?
     }
 }
 

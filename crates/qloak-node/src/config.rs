@@ -4,6 +4,7 @@
 //! code behind this module trusts its types. Paths are taken relative to the file that names them.
 
 mod kernel;
+mod pipeline;
 mod raw;
 mod refuse;
 
@@ -19,6 +20,7 @@ use qloak_door::TlsFiles;
 use qloak_port::PortConfig;
 
 pub(crate) use kernel::{KernelMacsec, MacsecInterface, Offload};
+pub use pipeline::Pipeline;
 pub use refuse::ConfigError;
 
 /// A node's configuration, valid by construction.
@@ -32,12 +34,16 @@ pub struct Config {
     pub clients: BTreeMap<ClientPort, PortConfig>,
     /// The kernel's interfaces in place of client ports, if it carries the frames.
     pub kernel: Option<KernelMacsec>,
+    /// The threads that carry the frames, if the node does.
+    pub pipeline: Pipeline,
     /// How much of the line each client port gets when others want it too, beside them: 1 to 64.
     pub weights: BTreeMap<ClientPort, u8>,
     /// Channels, by number; each client port belongs to exactly one.
     pub channels: Vec<Channel>,
     /// The KME that serves this node.
     pub kme: Kme,
+    /// Further far nodes, on a line that more than two nodes share.
+    pub further: Vec<Peer>,
     /// Where the management door listens.
     pub manage_listen: SocketAddr,
     /// Which sides an operator may record.
@@ -96,8 +102,12 @@ pub struct Channel {
     pub name: String,
     /// How client frames are carried.
     pub carriage: Carriage,
+    /// Its far node: 0 is the line's, the others are the further ones in their order.
+    pub peer: usize,
     /// Which client ports it carries.
     pub clients: Vec<ClientPort>,
+    /// Which VLANs of them; empty: all that no other channel names.
+    pub vlans: Vec<u16>,
     /// The suite to start with.
     pub suite: &'static Suite,
     /// 64-bit packet numbers.
@@ -111,6 +121,17 @@ pub struct Channel {
     /// Bits per second on the wire that an aggregated channel makes up, with line frames of one size, whatever
     /// it carries; none when they leave as client frames come.
     pub constant_rate_bps: Option<u64>,
+}
+
+/// A far node.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    /// Its SAE ID.
+    pub name: SaeId,
+    /// The address of its line port.
+    pub address: MacAddress,
+    /// The KME that gives the keys shared with it.
+    pub kme: Kme,
 }
 
 /// The key management entity.
@@ -139,6 +160,32 @@ impl Config {
             file: Some(path.to_path_buf()),
             ..config
         })
+    }
+
+    /// The far nodes: the line's, then the further ones.
+    pub fn peers(&self) -> Vec<Peer> {
+        let first = Peer {
+            name: self.line.peer.clone(),
+            address: self.line.peer_address,
+            kme: self.kme.clone(),
+        };
+        std::iter::once(first)
+            .chain(self.further.iter().cloned())
+            .collect()
+    }
+
+    /// The name of the far node of a channel.
+    pub(crate) fn peer(&self, channel: &Channel) -> &SaeId {
+        let further = channel.peer.checked_sub(1);
+        let further = further.and_then(|index| self.further.get(index));
+        further.map_or(&self.line.peer, |peer| &peer.name)
+    }
+
+    /// The address of the line port at the far end of a channel.
+    pub(crate) fn peer_address(&self, channel: &Channel) -> MacAddress {
+        let further = channel.peer.checked_sub(1);
+        let further = further.and_then(|index| self.further.get(index));
+        further.map_or(self.line.peer_address, |peer| peer.address)
     }
 
     /// Checks the text of a configuration; relative paths are taken from `directory`.

@@ -8,6 +8,7 @@
 pub mod capture;
 mod clock;
 mod config;
+mod cores;
 mod kernel;
 pub mod key_handler;
 mod latency;
@@ -27,7 +28,7 @@ use std::{
 
 use qloak_api::{ChannelNumber, SuiteEntry};
 
-pub use config::{CaptureSides, Config, ConfigError};
+pub use config::{CaptureSides, Config, ConfigError, Pipeline};
 pub use kernel::KernelError;
 
 /// Why a node does not run.
@@ -89,6 +90,17 @@ pub enum Error {
     /// `QLOAK_CPU_DISABLE` names something that does not exist.
     #[error("QLOAK_CPU_DISABLE: {0}")]
     Level(#[from] qloak_cipher::level::UnknownLevelError),
+    /// A thread of the pipeline cannot be on its core.
+    #[error(
+        "a thread of the pipeline cannot run on core {core} of pipeline.cores: {error}; `taskset -p {pid}` shows which cores the process may use",
+        pid = std::process::id()
+    )]
+    Core {
+        /// The core.
+        core: usize,
+        /// What the kernel says.
+        error: std::io::Error,
+    },
     /// The system gives no thread or runtime.
     #[error("the system gives no thread: {0}")]
     Thread(std::io::Error),

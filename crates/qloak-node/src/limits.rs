@@ -7,6 +7,9 @@ pub const CONFIG_OCTETS_MAX: u64 = 1 << 20;
 /// 64 frames of 1500 octets stay in the second-level cache.
 pub const BATCH_FRAMES: usize = 64;
 
+/// Threads of the pipeline: one for both ways, or one each way.
+pub const PIPELINE_THREADS: std::ops::RangeInclusive<u8> = 1..=2;
+
 /// Octets kept free before a frame: SecTAG (16), room to align, and the mux header.
 pub const HEADROOM: usize = 64;
 
@@ -52,6 +55,12 @@ pub const KEY_RAM_FILL: std::ops::RangeInclusive<u32> = 1..=32_768;
 /// Weights of client ports: beyond 64 a port of weight 1 would wait for whole megabytes of another's.
 pub const WEIGHTS: std::ops::RangeInclusive<u8> = 1..=64;
 
+/// News of stations on their way from the inbound to the outbound thread.
+pub const STATION_RING: usize = 1024;
+
+/// Far nodes beside the line's own: as many as a mesh has channels.
+pub const FURTHER_PEERS_MAX: usize = qloak_secy::limits::MESH_CHANNELS_MAX - 1;
+
 /// Lanes of a line.
 pub const LANES_MAX: usize = qloak_port::limits::LANES_MAX;
 
@@ -83,6 +92,12 @@ pub const WAIT_US: std::ops::RangeInclusive<u16> = 0..=1000;
 /// The same unless told otherwise: a fifth of what the seed 000 adds in all.
 pub const WAIT_US_DEFAULT: u16 = 20;
 
+/// Line frames that a channel has begun at most before they are sealed: a full batch with few channels, and no more
+/// memory than 512 of them in all as long as a channel has what the longest client frame needs.
+pub fn trunk_frames(trunks: usize) -> usize {
+    const ALL: usize = 512;
+    (ALL / trunks.max(1)).clamp(qloak_secy::limits::LINE_BATCH_FRAMES_MIN, BATCH_FRAMES)
+}
 /// Batches of client frames whose times are told apart while they wait in the line frames of a channel: more than the
 /// frames of 64 octets that fit into a batch of line frames when each came alone.
 pub const WAITING_MARKS: usize = 2048;

@@ -4,6 +4,7 @@
 //! outbound thread   client ports -> classify -> mux -> shape -> protect -> line port
 //!                   (transparent channels go from classify straight to protect)
 //! inbound thread    line port -> agreement? -> validate -> demux -> client ports
+//! one thread        a turn of the one, a turn of the other (`pipeline.threads = 1`)
 //! ```
 //!
 //! What always holds: a thread never waits for a key, a lock, an allocation or the controller. Changes
@@ -16,26 +17,15 @@ pub(crate) mod inbound;
 pub(crate) mod news;
 pub(crate) mod outbound;
 mod pace;
+pub(crate) mod rest;
 pub(crate) mod trunk;
 
 use qloak_port::{Batch, Frame, Port, PortError};
 use qloak_secy::Room;
 use std::time::{Duration, Instant};
 
-/// How long a thread sleeps at most when nothing moves; a frame or a change wakes it sooner.
-const NAP: Duration = Duration::from_millis(1);
-
-/// The same when a port has no descriptor to wait for and must be asked again.
-const SHORT_NAP: Duration = Duration::from_micros(100);
-
 /// How long a batch may wait for room in a port before what is left of it is dropped and counted.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// How often news of channels go out.
-const CHANNEL_NEWS_NS: u64 = 1_000_000;
-
-/// How often news of ports go out.
-const PORT_NEWS_NS: u64 = 10_000_000;
 
 /// A frame of a batch as the SecY wants it.
 fn room(frame: &mut Frame) -> Room<'_> {
@@ -50,11 +40,13 @@ pub(crate) struct Patience {
 }
 
 /// Hands a whole batch to a port and empties it. The port's lack of room is passed back to whoever fills
-/// it: this thread takes no more frames meanwhile. Returns how many frames were dropped after all.
+/// it: this way takes no more frames, and the thread does what it can do `meanwhile`. Returns how many frames were
+/// dropped after all.
 fn hand_out(
     port: &mut dyn Port,
     batch: &mut Batch,
     patience: &mut Patience,
+    mut meanwhile: impl FnMut() -> Result<(), PortError>,
 ) -> Result<usize, PortError> {
     let mut since = None;
     while !batch.is_empty() {
@@ -68,11 +60,17 @@ fn hand_out(
             patience.lost = true;
             break;
         }
-        std::thread::sleep(Duration::from_micros(20));
+        meanwhile()?;
     }
     let dropped = batch.len();
     batch.clear();
     Ok(dropped)
+}
+
+/// Nothing else can be done until a port has room.
+fn pause() -> Result<(), PortError> {
+    std::thread::sleep(Duration::from_micros(20));
+    Ok(())
 }
 
 #[cfg(test)]
@@ -94,7 +92,7 @@ mod tests {
         let mut give = |frames: usize| {
             (0..frames).for_each(|_| assert!(out.push(&[0; 60])));
             let begun = Instant::now();
-            let dropped = hand_out(&mut *near, &mut out, &mut patience);
+            let dropped = hand_out(&mut *near, &mut out, &mut patience, pause);
             (
                 dropped.unwrap_or_else(|e| panic!("{e}")),
                 begun.elapsed() >= PATIENCE,

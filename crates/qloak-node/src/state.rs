@@ -85,12 +85,14 @@ impl Picture {
                 counters,
                 discarded_closed,
                 discarded_oversize,
+                discarded_vlan,
             } => {
                 if let Some(entry) = self.clients.get_mut(&client.number()) {
                     entry.port.counters = counters;
                     entry.delivered_frames = counters.transmitted_frames;
                     entry.discarded_closed = discarded_closed;
                     entry.discarded_oversize = discarded_oversize;
+                    entry.discarded_vlan = discarded_vlan;
                 }
             }
             OutboundNews::LineDropped(frames) => self.line_dropped = frames,
@@ -167,6 +169,7 @@ impl Picture {
         ChannelState {
             number: config.number,
             name: config.name.clone(),
+            peer: self.config.peer(config).clone(),
             carriage: config.carriage,
             status: agreed.status,
             suite_intended: agreed.suite_intended.name.to_owned(),
@@ -177,7 +180,7 @@ impl Picture {
                 counters: news.outbound,
             },
             inbound: InboundState {
-                sci: Sci::new(self.config.line.peer_address, config.number),
+                sci: Sci::new(self.config.peer_address(config), config.number),
                 accepted: agreed
                     .accepted
                     .iter()

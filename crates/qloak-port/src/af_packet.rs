@@ -62,6 +62,8 @@ struct Receiver {
     ring: Ring,
     octets_max: usize,
     long: SuperFrame,
+    /// Nothing was there the last time.
+    idle: bool,
 }
 
 impl AfPacketPort {
@@ -126,6 +128,7 @@ fn make(config: &AfPacketConfig, sizes: &Sizes) -> Result<Line, PortError> {
             ring,
             octets_max: sizes.octets_max,
             long: SuperFrame::new(),
+            idle: true,
         }),
         counters: Shared::default(),
         drops: AtomicU64::new(0),
@@ -171,12 +174,14 @@ impl Port for AfPacketPort {
         };
         let before = batch.len();
         while !batch.is_full() && receiver.next(line, batch) {}
-        drop(receiver);
         let new = batch.frames().get(before..).unwrap_or_default();
+        let was_idle = std::mem::replace(&mut receiver.idle, new.is_empty());
+        drop(receiver);
         let octets = new.iter().map(|frame| frame.len() as u64).sum();
         line.counters.received(new.len() as u64, octets);
-        if new.is_empty() {
-            // An error that nobody takes would make every wait end at once.
+        if new.is_empty() && was_idle {
+            // An error that nobody takes would make every wait end at once. It is still there when a wait has
+            // brought nothing: no need to ask behind each batch.
             let waiting = line
                 .receive
                 .error()
@@ -188,7 +193,7 @@ impl Port for AfPacketPort {
                 // It may have gone away after it went down, which gives no second error.
                 line.check(io::Error::from_raw_os_error(libc::ENETDOWN))?;
             }
-        } else if line.down.load(Ordering::Relaxed) {
+        } else if !new.is_empty() && line.down.load(Ordering::Relaxed) {
             line.down.store(false, Ordering::Relaxed);
         }
         Ok(new.len())

@@ -12,6 +12,7 @@
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use crate::{
@@ -269,6 +270,11 @@ impl Port for LanesPort {
             sys::poll::add(&self.shared.readable, lane.descriptor()?).ok()?;
         }
         Some(self.shared.readable.as_fd())
+    }
+
+    /// Probes go out when it is asked for frames.
+    fn nap_max(&self) -> Option<Duration> {
+        Some(Duration::from_nanos(limits::LANE_PROBE_NS / 2))
     }
 
     fn impairments(&self) -> Option<Impairments> {

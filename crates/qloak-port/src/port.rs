@@ -1,6 +1,6 @@
 //! The one trait, and the door that opens a port of any kind.
 
-use std::os::fd::BorrowedFd;
+use std::{os::fd::BorrowedFd, time::Duration};
 
 use crate::{
     Batch, Counters, Impairments, PortConfig, PortError, Sizes, af_packet::AfPacketPort, af_xdp,
@@ -79,6 +79,12 @@ pub trait Port: Send {
     /// What becomes readable when frames may be there; none for a port that has to be asked. To be
     /// waited for only after `receive` left room in its batch.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Longest time until `receive` wants to be called again, readable or not, for what the port does by itself;
+    /// none for a port that does nothing.
+    fn nap_max(&self) -> Option<Duration> {
+        None
+    }
 
     /// What went through the port, by all handles.
     fn counters(&self) -> Counters;

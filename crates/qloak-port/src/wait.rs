@@ -2,6 +2,7 @@
 
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
@@ -30,6 +31,8 @@ pub fn wait(descriptors: &[BorrowedFd<'_>], timeout: Duration) -> Result<bool, P
 /// Makes a waiting thread go on: its descriptor is readable from `wake` until `clear`.
 pub struct Waker {
     event: OwnedFd,
+    /// The event may be readable. Set behind the event, so that a wake never stays readable unseen.
+    woken: AtomicBool,
 }
 
 impl Waker {
@@ -47,17 +50,24 @@ impl Waker {
             what: "make an event descriptor",
             error,
         })?;
-        Ok(Self { event })
+        Ok(Self {
+            event,
+            woken: AtomicBool::new(false),
+        })
     }
 
     /// Makes the descriptor readable. Never waits; waking twice is as good as once.
     pub fn wake(&self) {
         sys::poll::signal(&self.event);
+        self.woken.store(true, Ordering::SeqCst);
     }
 
-    /// Makes it unreadable again.
+    /// Makes it unreadable again. What the waking thread did before it woke is seen after this, or the descriptor is
+    /// readable still. No system call when nobody woke.
     pub fn clear(&self) {
-        sys::poll::reset(&self.event);
+        if self.woken.swap(false, Ordering::SeqCst) {
+            sys::poll::reset(&self.event);
+        }
     }
 
     /// To be waited for.

@@ -11,7 +11,7 @@ use crate::{
         Lab,
         config::Place,
         count::{Count, Snapshot},
-        layout::Layout,
+        layout::{Layout, Threads},
         network,
         programs::Part,
     },
@@ -31,6 +31,12 @@ pub(super) struct Common {
     /// Measure this `qloak` instead of building one.
     #[arg(long, value_name = "FILE")]
     pub(super) binary: Option<std::path::PathBuf>,
+    /// Threads that carry the frames of each node: 2, one each way, or 1 for both.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub(super) threads: u8,
+    /// These threads never sleep. Wants a core for each of them.
+    #[arg(long)]
+    pub(super) busy_poll: bool,
 }
 
 impl Common {
@@ -57,7 +63,14 @@ impl Common {
     /// The lab with all channels open.
     pub(super) fn open(&self, layout: &Layout) -> Done<Lab> {
         let binary: Option<&Path> = self.binary.as_deref();
-        let mut lab = Lab::start(Place::Namespaces, layout, binary, |_| Ok(()))?;
+        let layout = Layout {
+            threads: Threads {
+                count: self.threads,
+                busy_poll: self.busy_poll,
+            },
+            ..layout.clone()
+        };
+        let mut lab = Lab::start(Place::Namespaces, &layout, binary, |_| Ok(()))?;
         lab.until_open(&mut |_, _| {})?;
         Ok(lab)
     }

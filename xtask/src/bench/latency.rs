@@ -114,6 +114,7 @@ fn layout() -> Layout {
             name: "latency".to_owned(),
             carriage: "aggregated",
             clients: 1..=1,
+            constant_rate_bps: None,
         }],
         hazmat: vec![PLAIN.to_owned()],
         ..Layout::demo()

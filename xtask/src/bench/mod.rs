@@ -10,6 +10,7 @@ mod lab;
 mod latency;
 mod line;
 mod memory;
+mod observer;
 mod rekey;
 mod report;
 mod soak;
@@ -32,7 +33,8 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum What {
-    /// Protect and validate in memory on one core: every suite, 64 to 9000 octets and IMIX.
+    /// Protect and validate in memory on one core: every suite, 64 to 9000 octets and IMIX. No lanes: they are the
+    /// ports' business, and here are no ports.
     Line(line::Arguments),
     /// Every cipher suite at every level of this CPU, beside the libraries that have it; see `--help`
     /// behind it.
@@ -47,6 +49,8 @@ enum What {
     Soak(soak::Arguments),
     /// Throughput and loss against rekeys per second.
     Rekey(rekey::Arguments),
+    /// What an observer of sizes and times learns, with constant rate and without, and what constant rate costs.
+    Observer(observer::Arguments),
 }
 
 /// `cargo xtask bench`.
@@ -58,6 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         What::Latency(arguments) => latency::run(arguments),
         What::Soak(arguments) => soak::run(arguments),
         What::Rekey(arguments) => rekey::run(arguments),
+        What::Observer(arguments) => observer::run(arguments),
     }
 }
 

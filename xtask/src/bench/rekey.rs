@@ -114,6 +114,7 @@ fn layout(channels: u8) -> Layout {
         number: number.into(),
         name: format!("channel-{number}"),
         carriage: "aggregated",
+        constant_rate_bps: None,
         clients: number..=number,
     };
     Layout {

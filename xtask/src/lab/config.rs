@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{
-    layout::{Channel, Layout},
+    layout::{Channel, Layout, Threads},
     network::Space,
 };
 use crate::ui::{Context, Done, Failure};
@@ -217,6 +217,7 @@ fn node(site: Site, place: Place, layout: &Layout) -> String {
             name,
             carriage,
             clients,
+            constant_rate_bps,
         } = channel;
         let clients: Vec<String> = clients.clone().map(|port| port.to_string()).collect();
         let _ = write!(
@@ -225,6 +226,16 @@ fn node(site: Site, place: Place, layout: &Layout) -> String {
              clients = [{}]\nsuite = \"{}\"\n",
             clients.join(", "),
             layout.suite
+        );
+        if let Some(bps) = constant_rate_bps {
+            let _ = writeln!(text, "constant_rate_bps = {bps}");
+        }
+    }
+    if layout.threads != Threads::default() {
+        let Threads { count, busy_poll } = layout.threads;
+        let _ = write!(
+            text,
+            "\n[pipeline]\nthreads = {count}\nbusy_poll = {busy_poll}\n"
         );
     }
     let keys = &layout.keys;
@@ -304,13 +315,22 @@ mod tests {
         let mut layout = Layout::demo();
         layout.keys.ahead = 77;
         layout.hazmat = vec!["plain".to_owned()];
+        layout.threads.count = 1;
+        layout.channels[0].constant_rate_bps = Some(1_000_000_000);
         let text = node(Site::A, Place::Namespaces, &layout);
         let file: toml::Table = toml::from_str(&text).expect("TOML");
         assert_eq!(file["key_ram"]["fill"].as_integer(), Some(77));
         assert_eq!(file["policy"]["hazmat"][0].as_str(), Some("plain"));
         let clients = file["client"].as_array().expect("client ports");
         assert_eq!(clients.len(), usize::from(layout.client_ports()));
+        assert_eq!(file["pipeline"]["threads"].as_integer(), Some(1));
         let channels = file["channel"].as_array().expect("channels");
+        let rate = |channel: usize| channels[channel].get("constant_rate_bps");
+        assert_eq!(
+            rate(0).and_then(toml::Value::as_integer),
+            Some(1_000_000_000)
+        );
+        assert!(rate(1).is_none());
         assert_eq!(channels[0]["clients"].as_array().map(Vec::len), Some(8));
         let text = kms(Site::A, Place::Namespaces, &layout);
         assert!(toml::from_str::<toml::Table>(&text).is_ok(), "{text}");

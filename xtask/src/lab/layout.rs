@@ -35,6 +35,26 @@ pub(crate) struct Layout {
     pub(crate) tcp_window_octets_max: Option<u32>,
     /// Where keys come from and how many wait.
     pub(crate) keys: Keys,
+    /// The threads of each node.
+    pub(crate) threads: Threads,
+}
+
+/// Threads that carry the frames of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Threads {
+    /// One for both ways, or one each way.
+    pub(crate) count: u8,
+    /// They never sleep.
+    pub(crate) busy_poll: bool,
+}
+
+impl Default for Threads {
+    fn default() -> Self {
+        Self {
+            count: 2,
+            busy_poll: false,
+        }
+    }
 }
 
 /// A channel.
@@ -48,6 +68,8 @@ pub(crate) struct Channel {
     pub(crate) carriage: &'static str,
     /// Its client ports.
     pub(crate) clients: RangeInclusive<u8>,
+    /// Bits per second on the wire, whatever it carries; none: as client frames come.
+    pub(crate) constant_rate_bps: Option<u64>,
 }
 
 /// Keys of the lab.
@@ -75,6 +97,7 @@ impl Layout {
                     name: name.to_owned(),
                     carriage,
                     clients,
+                    constant_rate_bps: None,
                 }
             };
         Self {
@@ -95,6 +118,7 @@ impl Layout {
                 ahead: 32,
                 at_once: 4,
             },
+            threads: Threads::default(),
         }
     }
 

@@ -241,9 +241,14 @@ impl Part {
         }
     }
 
-    /// Closes its input, so that it ends in order, and waits a little.
-    pub(crate) fn finish(&mut self) {
+    /// Closes its input, so that it ends in order; what it says at its end can still be heard.
+    pub(crate) fn close(&mut self) {
         self.input = None;
+    }
+
+    /// The same, and waits a little.
+    pub(crate) fn finish(&mut self) {
+        self.close();
         let begin = Instant::now();
         while begin.elapsed() < END_PATIENCE {
             if matches!(self.child.try_wait(), Ok(Some(_))) {

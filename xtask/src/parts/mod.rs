@@ -5,6 +5,7 @@
 
 mod client;
 mod line;
+mod observe;
 mod raw;
 mod traffic;
 
@@ -27,11 +28,14 @@ enum Part {
     Send(traffic::SendArguments),
     /// Record the line and inject frames.
     Line(line::LineArguments),
+    /// Write down size and time of each line frame that comes.
+    Observe(observe::ObserveArguments),
     /// Record a client port.
     Client(client::ClientArguments),
 }
 
 pub(crate) use line::{Injected, changed};
+pub(crate) use observe::{Observed, Sighting};
 pub(crate) use traffic::Sent;
 
 /// Runs a part.
@@ -40,6 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         Part::Answer => traffic::answer(),
         Part::Send(arguments) => traffic::send(arguments),
         Part::Line(arguments) => line::run(arguments),
+        Part::Observe(arguments) => observe::run(arguments),
         Part::Client(arguments) => client::run(arguments),
     }
 }

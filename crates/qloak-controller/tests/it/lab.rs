@@ -332,6 +332,9 @@ fn inside(name: &str) -> Inside {
     let channel = ChannelState {
         number: 1.try_into().expect("a channel"),
         name: "trunk".to_owned(),
+        peer: if name == "node-a" { "node-b" } else { "node-a" }
+            .parse()
+            .expect("a name"),
         carriage: Carriage::Aggregated,
         status: ChannelStatus::Open,
         suite_intended: "aes-256-gcm".to_owned(),

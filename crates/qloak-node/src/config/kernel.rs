@@ -149,6 +149,11 @@ key = "node-a.key"
         assert!(text.contains("line.impairment"), "{text}");
         let text = refused("number = 1\n", "number = 1\nweight = 3\n");
         assert!(text.contains("client.weight"), "{text}");
+        let text = refused("[line]", "[pipeline]\nthreads = 1\n[line]");
+        assert!(
+            text.contains("`pipeline`") && text.contains("the kernel carries"),
+            "{text}"
+        );
         let text = refused("mtu = 1468, offload = \"mac\"", "offload = \"nic\"");
         assert!(text.contains("nic") && text.contains("phy"), "{text}");
     }

@@ -4,6 +4,8 @@ mod check;
 mod impairment;
 mod kernel;
 mod line;
+mod peer;
+mod pipeline;
 mod port;
 
 use std::{net::SocketAddr, path::PathBuf};
@@ -15,6 +17,7 @@ use toml::Spanned;
 use super::CaptureSides;
 use impairment::RawImpairment;
 use kernel::RawDataplane;
+use pipeline::RawPipeline;
 use port::RawPort;
 
 #[derive(Deserialize)]
@@ -23,7 +26,10 @@ pub(super) struct RawConfig {
     name: SaeId,
     #[serde(default)]
     dataplane: RawDataplane,
+    pipeline: Option<Spanned<RawPipeline>>,
     line: RawLine,
+    #[serde(default)]
+    peer: Vec<RawPeer>,
     #[serde(default)]
     client: Vec<RawClient>,
     #[serde(default)]
@@ -59,6 +65,14 @@ fn line_frame_octets() -> Spanned<usize> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct RawPeer {
+    name: Spanned<SaeId>,
+    address: Spanned<MacAddress>,
+    kme: Option<RawKme>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct RawClient {
     number: Spanned<ClientPort>,
     weight: Option<Spanned<u8>>,
@@ -71,7 +85,10 @@ struct RawChannel {
     number: Spanned<ChannelNumber>,
     name: Option<String>,
     carriage: Spanned<Carriage>,
+    peer: Option<Spanned<SaeId>>,
     clients: Spanned<Vec<ClientPort>>,
+    #[serde(default)]
+    vlans: Vec<Spanned<u16>>,
     suite: Spanned<String>,
     packet_number_bits: Option<Spanned<u8>>,
     replay_window: Option<Spanned<u64>>,

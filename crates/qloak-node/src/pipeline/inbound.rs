@@ -1,7 +1,6 @@
 //! The validating thread: line port -> validate -> demux -> client ports.
 
 use std::{
-    os::fd::BorrowedFd,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -14,31 +13,39 @@ use qloak_api::{
     manage::{InboundCounters, StrayCounters},
 };
 use qloak_port::{Batch, Port, PortError, Waker, capture::Way};
-use qloak_secy::{Inbound, Sa, Verdict};
+use qloak_secy::{Inbound, Sa, Station, Verdict};
 use rtrb::{Consumer, Producer};
 
 use super::{
-    CHANNEL_NEWS_NS, NAP, PORT_NEWS_NS, Patience, SHORT_NAP, hand_out,
+    Patience, hand_out,
     news::{ControlFrame, InboundChange, InboundNews, port_counters, port_impairments},
+    pause,
+    rest::{NewsTimes, Rest},
     room,
 };
 use crate::{capture::witness::Witness, clock::Clock, latency::Stopwatch, limits};
 
-/// Everything the thread holds.
+/// Everything that validating needs, in a thread of its own or beside the protecting half.
 pub(crate) struct InboundThread {
     pub(crate) secy: Inbound,
     pub(crate) line: Box<dyn Port>,
     pub(crate) batch: Batch,
+    pub(crate) verdicts: [Verdict; limits::BATCH_FRAMES],
     pub(crate) exits: Vec<Exit>,
     pub(crate) channels: Vec<Told>,
     pub(crate) changes: Consumer<InboundChange>,
     pub(crate) news: Producer<InboundNews>,
     pub(crate) control: Producer<ControlFrame>,
+    /// Where stations of a mesh are, for the outbound half.
+    pub(crate) stations: Producer<Station>,
     pub(crate) spent: Producer<Sa>,
     pub(crate) key_handler: Thread,
     pub(crate) clock: Clock,
     pub(crate) waker: Arc<Waker>,
     pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) news_times: NewsTimes,
+    /// Never sleeps.
+    pub(crate) busy_poll: bool,
     /// Agreement frames longer than any that exists.
     pub(crate) oversized_agreement: u64,
     pub(crate) witness: Witness,
@@ -74,50 +81,52 @@ impl InboundThread {
     /// # Errors
     /// When a port fails for good: the interface is gone.
     pub(crate) fn run(mut self) -> Result<(), PortError> {
-        let mut verdicts = [Verdict::NoTag; limits::BATCH_FRAMES];
-        let mut channel_news_ns = 0;
-        let mut port_news_ns = 0;
         while !self.stop.load(Ordering::Relaxed) {
-            let received = self.line.receive(&mut self.batch)?;
-            // Between receive and validate: the far node uses a new SA as soon as it reads that we are
-            // ready, so a frame under it may be in this very batch, and the SA is then in the ring.
-            self.apply_changes();
-            self.witness.look();
-            let (mut came_ns, mut delivered) = (0, 0);
-            if received > 0 {
-                came_ns = self.clock.now_ns();
-                self.witness.line(Way::Received, self.batch.frames());
-                self.secy
-                    .validate(self.batch.frames_mut().iter_mut().map(room), &mut verdicts);
-                delivered = self.sort_out(&verdicts)?;
-                self.tell_heard();
-            }
-            let now_ns = self.clock.now_ns();
-            if delivered > 0 {
-                let took_ns = now_ns.saturating_sub(came_ns);
-                self.stopwatch.record(took_ns, delivered);
-            }
-            if now_ns >= channel_news_ns {
-                channel_news_ns = now_ns + CHANNEL_NEWS_NS;
-                self.tell_channels();
-            }
-            if now_ns >= port_news_ns {
-                port_news_ns = now_ns + PORT_NEWS_NS;
-                self.tell_ports();
-            }
-            if received == 0 {
+            if !self.turn()? && !self.busy_poll {
                 self.rest()?;
             }
         }
         Ok(())
     }
 
+    /// A batch through the whole way, changes and news. Returns whether frames moved.
+    pub(super) fn turn(&mut self) -> Result<bool, PortError> {
+        let moved = self.line.receive(&mut self.batch)? > 0;
+        // Between receive and validate: the far node uses a new SA as soon as it reads that we are
+        // ready, so a frame under it may be in this very batch, and the SA is then in the ring.
+        self.apply_changes();
+        self.witness.look();
+        let (mut came_ns, mut delivered) = (0, 0);
+        if moved {
+            came_ns = self.clock.now_ns();
+            self.witness.line(Way::Received, self.batch.frames());
+            let frames = self.batch.frames_mut().iter_mut().map(room);
+            self.secy.validate(frames, &mut self.verdicts);
+            delivered = self.sort_out()?;
+            self.tell_heard();
+            self.tell_stations();
+            self.news_times.happened();
+        }
+        let now_ns = self.clock.now_ns();
+        if delivered > 0 {
+            let took_ns = now_ns.saturating_sub(came_ns);
+            self.stopwatch.record(took_ns, delivered);
+        }
+        if self.news_times.channels(now_ns) {
+            self.tell_channels();
+        }
+        if self.news_times.ports(now_ns) {
+            self.tell_ports();
+        }
+        Ok(moved)
+    }
+
     /// Valid frames go out on their client ports, agreement frames to the key handler, the rest nowhere:
     /// the SecY has counted them. Returns how many client frames went out.
-    fn sort_out(&mut self, verdicts: &[Verdict]) -> Result<u64, PortError> {
+    fn sort_out(&mut self) -> Result<u64, PortError> {
         let mut failed = None;
         let mut delivered = 0;
-        for (index, verdict) in verdicts.iter().enumerate().take(self.batch.len()) {
+        for (index, verdict) in self.verdicts.iter().enumerate().take(self.batch.len()) {
             match verdict {
                 Verdict::Valid(valid) => {
                     let (exits, witness) = (&mut self.exits, &mut self.witness);
@@ -157,6 +166,7 @@ impl InboundThread {
 
     fn apply_changes(&mut self) {
         while let Ok(change) = self.changes.pop() {
+            self.news_times.happened();
             match change {
                 InboundChange::Install { channel, an, sa } => {
                     if let Err(error) = self.secy.install(channel, an, *sa) {
@@ -170,6 +180,13 @@ impl InboundThread {
                     }
                 }
             }
+        }
+    }
+
+    fn tell_stations(&mut self) {
+        for station in self.secy.learned(self.clock.now_ns()) {
+            // What is not told now is when it is news again; until then frames go to every node.
+            let _ = self.stations.push(station);
         }
     }
 
@@ -230,18 +247,18 @@ impl InboundThread {
         }
     }
 
-    /// Nothing moved: sleeps until a frame or a change comes, a millisecond at most.
+    /// Nothing moved: sleeps until a frame or a change comes or news are due.
     fn rest(&self) -> Result<(), PortError> {
-        let line = self.line.descriptor();
-        let nap = if line.is_some() { NAP } else { SHORT_NAP };
-        let mut descriptors: [BorrowedFd<'_>; 2] = [self.waker.descriptor(); 2];
-        if let Some(line) = line {
-            descriptors[0] = line;
-        }
-        qloak_port::wait(&descriptors, nap)?;
-        // What was pushed before the wake is popped after this; a later wake ends the next rest.
-        self.waker.clear();
-        Ok(())
+        let nap = self.news_times.nap(self.clock.now_ns());
+        let mut rest = Rest::new(&self.waker, nap);
+        rest.port(&*self.line);
+        rest.sleep()
+    }
+
+    /// The same for whoever has this half beside another.
+    pub(super) fn rest_beside<'a>(&'a self, rest: &mut Rest<'a>, now_ns: u64) {
+        rest.port(&*self.line);
+        rest.no_longer_than(self.news_times.nap(now_ns));
     }
 }
 
@@ -259,8 +276,9 @@ impl Exit {
 
     fn flush(&mut self, witness: &mut Witness) -> Result<(), PortError> {
         if !self.batch.is_empty() {
+            let patience = &mut self.patience;
             witness.client(self.number, Way::Transmitted, self.batch.frames());
-            self.dropped += hand_out(&mut *self.port, &mut self.batch, &mut self.patience)? as u64;
+            self.dropped += hand_out(&mut *self.port, &mut self.batch, patience, pause)? as u64;
         }
         Ok(())
     }

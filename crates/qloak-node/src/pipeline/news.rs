@@ -76,6 +76,7 @@ pub(crate) enum OutboundNews {
         counters: PortCounters,
         discarded_closed: u64,
         discarded_oversize: u64,
+        discarded_vlan: u64,
     },
     /// Line frames that the line port would not take.
     LineDropped(u64),

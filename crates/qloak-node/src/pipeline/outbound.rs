@@ -1,24 +1,27 @@
 //! The protecting thread: client ports -> classify -> mux -> shape -> protect -> line port.
 
 use std::{
-    os::fd::BorrowedFd,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
     thread::Thread,
+    time::Duration,
 };
 
 use qloak_api::{An, ChannelNumber, ClientPort, manage::OutboundCounters};
 use qloak_port::{Batch, Port, PortError, Waker, capture::Way};
-use qloak_secy::{ChannelRef, Muxed, Outbound, Sa, Usage};
+use qloak_secy::{ChannelRef, Muxed, Outbound, Sa, Station, Usage};
 use rtrb::{Consumer, Producer};
 
 use super::{
-    CHANNEL_NEWS_NS, NAP, PORT_NEWS_NS, Patience, SHORT_NAP,
+    Patience,
     fair::Share,
     hand_out,
+    inbound::InboundThread,
     news::{OutboundChange, OutboundNews, port_counters},
+    pause,
+    rest::{NewsTimes, Rest},
     room,
     trunk::{ALL, Trunk},
 };
@@ -32,7 +35,15 @@ pub(crate) struct OutboundThread {
     pub(crate) secy: Outbound,
     pub(crate) clients: Vec<Entrance>,
     pub(crate) trunks: Vec<Trunk>,
+    /// Which of them have a constant rate.
+    pub(crate) paced: Vec<usize>,
+    /// The trunk of each channel, by its place; none when it is transparent.
+    pub(crate) trunk_of: Vec<Option<usize>>,
+    /// Line frames on their way out, of one trunk at a time.
+    pub(crate) leaving: Batch,
     pub(crate) channels: Vec<Told>,
+    /// Where stations of a mesh are, from the inbound half.
+    pub(crate) stations: Consumer<Station>,
     pub(crate) line: Box<dyn Port>,
     pub(crate) changes: Consumer<OutboundChange>,
     pub(crate) news: Producer<OutboundNews>,
@@ -46,6 +57,12 @@ pub(crate) struct OutboundThread {
     pub(crate) line_dropped: u64,
     pub(crate) witness: Witness,
     pub(crate) stopwatch: Stopwatch,
+    pub(crate) news_times: NewsTimes,
+    /// Never sleeps.
+    pub(crate) busy_poll: bool,
+    /// The other half, when one thread runs both. It takes turns with this one, and goes on while this one waits
+    /// for room on the line: the far node may wait for the same.
+    pub(crate) beside: Option<Box<InboundThread>>,
 }
 
 /// A channel, and what was last told of it.
@@ -70,9 +87,7 @@ impl Told {
 /// A client port on its way in.
 pub(crate) struct Entrance {
     pub(crate) number: ClientPort,
-    pub(crate) channel: ChannelRef,
-    /// Which of the trunks is its channel's; none when that is transparent.
-    pub(crate) trunk: Option<usize>,
+    pub(crate) to: Destination,
     pub(crate) port: Box<dyn Port>,
     pub(crate) batch: Batch,
     /// When the batch was received.
@@ -80,6 +95,30 @@ pub(crate) struct Entrance {
     pub(crate) share: Share,
     pub(crate) discarded_closed: u64,
     pub(crate) discarded_oversize: u64,
+    /// Of VLANs that no channel carries.
+    pub(crate) discarded_vlan: u64,
+}
+
+/// Where the frames of a client port go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Destination {
+    /// All into one channel. Which of the trunks is the channel's; none when that is transparent.
+    Whole {
+        channel: ChannelRef,
+        trunk: Option<usize>,
+    },
+    /// Each where its VLAN and its destination lead, all of them aggregated.
+    Sorted,
+}
+
+impl Destination {
+    /// The trunk that has to have room before the port is asked.
+    fn trunk(self) -> Option<usize> {
+        match self {
+            Self::Whole { trunk, .. } => trunk,
+            Self::Sorted => None,
+        }
+    }
 }
 
 impl OutboundThread {
@@ -88,27 +127,35 @@ impl OutboundThread {
     /// # Errors
     /// When a port fails for good: the interface is gone.
     pub(crate) fn run(mut self) -> Result<(), PortError> {
-        let mut channel_news_ns = 0;
-        let mut port_news_ns = 0;
         while !self.stop.load(Ordering::Relaxed) {
-            self.apply_changes();
-            self.witness.look();
-            let moved = self.round()?;
-            self.tell_due();
-            let now_ns = self.clock.now_ns();
-            if now_ns >= channel_news_ns {
-                channel_news_ns = now_ns + CHANNEL_NEWS_NS;
-                self.tell_channels();
+            let mut moved = self.turn()?;
+            if let Some(inbound) = &mut self.beside {
+                moved |= inbound.turn()?;
             }
-            if now_ns >= port_news_ns {
-                port_news_ns = now_ns + PORT_NEWS_NS;
-                self.tell_clients();
-            }
-            if !moved {
-                self.rest(now_ns)?;
+            if !moved && !self.busy_poll {
+                self.rest()?;
             }
         }
         Ok(())
+    }
+
+    /// Changes, a round, and news. Returns what the round returns.
+    fn turn(&mut self) -> Result<bool, PortError> {
+        self.apply_changes();
+        self.witness.look();
+        let moved = self.round()?;
+        self.tell_due();
+        let now_ns = self.clock.now_ns();
+        if moved {
+            self.news_times.happened();
+        }
+        if self.news_times.channels(now_ns) {
+            self.tell_channels();
+        }
+        if self.news_times.ports(now_ns) {
+            self.tell_clients();
+        }
+        Ok(moved)
     }
 
     /// One batch of each client port whose turn it is through the whole way. Returns whether client frames
@@ -128,7 +175,7 @@ impl OutboundThread {
     /// The same of one client port.
     fn enter(&mut self, index: usize) -> Result<bool, PortError> {
         let entrance = &mut self.clients[index];
-        let trunk = entrance.trunk;
+        let (to, trunk) = (entrance.to, entrance.to.trunk());
         if trunk.is_some_and(|trunk| !self.trunks[trunk].has_room()) {
             return Ok(false);
         }
@@ -150,23 +197,27 @@ impl OutboundThread {
         } else {
             self.clock.now_ns()
         };
-        if !self.secy.is_open(entrance.channel.number, now_ns) {
+        let Destination::Whole { channel, trunk } = to else {
+            self.sort(index)?;
+            return Ok(true);
+        };
+        if !self.secy.is_open(channel.number, now_ns) {
             entrance.discarded_closed += entrance.batch.len() as u64;
             entrance.batch.clear();
             return Ok(true);
         }
         match trunk {
-            None => self.carry(index, now_ns)?,
-            Some(trunk) => self.mux(index, trunk)?,
+            None => self.carry(index, channel, now_ns)?,
+            Some(trunk) => self.mux(index, channel, trunk)?,
         }
         Ok(true)
     }
 
     /// Transparent: the client frames themselves become line frames, where they lie.
-    fn carry(&mut self, index: usize, now_ns: u64) -> Result<(), PortError> {
+    fn carry(&mut self, index: usize, channel: ChannelRef, now_ns: u64) -> Result<(), PortError> {
         let entrance = &mut self.clients[index];
         let protected = self.secy.protect(
-            entrance.channel,
+            channel,
             entrance.batch.frames_mut().iter_mut().map(room),
             now_ns,
         );
@@ -176,7 +227,8 @@ impl OutboundThread {
         let frames = entrance.batch.len();
         self.witness.line(Way::Transmitted, entrance.batch.frames());
         let patience = &mut self.line_patience;
-        let dropped = hand_out(&mut *self.line, &mut entrance.batch, patience)?;
+        let meanwhile = || meanwhile(&mut self.beside);
+        let dropped = hand_out(&mut *self.line, &mut entrance.batch, patience, meanwhile)?;
         self.line_dropped += dropped as u64;
         if frames > dropped {
             let took_ns = self.clock.now_ns().saturating_sub(entrance.came_ns);
@@ -186,39 +238,64 @@ impl OutboundThread {
     }
 
     /// Aggregated: the client frames become records of the channel's line frames.
-    fn mux(&mut self, index: usize, trunk: usize) -> Result<(), PortError> {
+    fn mux(&mut self, index: usize, channel: ChannelRef, trunk: usize) -> Result<(), PortError> {
         let mut next = 0;
         while next < self.clients[index].batch.len() && self.trunks[trunk].has_room() {
-            let now_ns = self.clock.now_ns();
-            let entrance = &mut self.clients[index];
-            let frame = entrance.batch.frames()[next].octets();
-            let line = &mut self.trunks[trunk].lines();
-            match self
-                .secy
-                .mux(entrance.channel, entrance.number, frame, line, now_ns)
-            {
-                Muxed::LineFull if self.trunks[trunk].is_begun() => {
-                    self.depart(trunk, ALL)?;
-                    continue;
-                }
-                Muxed::Taken => self.trunks[trunk].entered(entrance.came_ns),
-                Muxed::NoSa => entrance.discarded_closed += 1,
-                Muxed::TooLong | Muxed::LineFull => entrance.discarded_oversize += 1,
-                Muxed::Runt => {}
-            }
+            self.put((index, next), channel, trunk)?;
             next += 1;
         }
         self.clients[index].batch.drop_front(next);
         Ok(())
     }
 
+    /// Of several channels: each client frame becomes a record of the one that it belongs to, or of each of a mesh.
+    fn sort(&mut self, index: usize) -> Result<(), PortError> {
+        for next in 0..self.clients[index].batch.len() {
+            let entrance = &mut self.clients[index];
+            let frame = entrance.batch.frames()[next].octets();
+            let route = self.secy.route(entrance.number, frame, self.clock.now_ns());
+            entrance.discarded_vlan += u64::from(route.channels().next().is_none());
+            for channel in route.channels() {
+                if let Some(trunk) = self.trunk_of[channel.index()] {
+                    self.put((index, next), channel, trunk)?;
+                }
+            }
+        }
+        self.clients[index].batch.clear();
+        Ok(())
+    }
+
+    /// A client frame of an entrance's batch becomes a record of a channel.
+    fn put(
+        &mut self,
+        (index, next): (usize, usize),
+        channel: ChannelRef,
+        trunk: usize,
+    ) -> Result<(), PortError> {
+        loop {
+            let now_ns = self.clock.now_ns();
+            let entrance = &mut self.clients[index];
+            let frame = entrance.batch.frames()[next].octets();
+            let line = &mut self.trunks[trunk].lines();
+            match self.secy.mux(channel, entrance.number, frame, line, now_ns) {
+                Muxed::LineFull if self.trunks[trunk].is_begun() => {
+                    self.depart(trunk, ALL)?;
+                    continue;
+                }
+                Muxed::Taken => self.trunks[trunk].entered(entrance.came_ns),
+                Muxed::Runt => {}
+                Muxed::NoSa => entrance.discarded_closed += 1,
+                Muxed::TooLong | Muxed::LineFull => entrance.discarded_oversize += 1,
+            }
+            return Ok(());
+        }
+    }
+
     /// Channels of constant rate are looked after more often than others: a busy client port must not move
     /// the times at which their line frames leave.
     fn beat(&mut self) -> Result<(), PortError> {
-        for index in 0..self.trunks.len() {
-            if self.trunks[index].is_paced() {
-                self.depart(index, self.clock.now_ns())?;
-            }
+        for index in 0..self.paced.len() {
+            self.depart(self.paced[index], self.clock.now_ns())?;
         }
         Ok(())
     }
@@ -226,19 +303,31 @@ impl OutboundThread {
     /// The line frames of a channel that are due leave: shape, protect, transmit.
     fn depart(&mut self, index: usize, due_ns: u64) -> Result<(), PortError> {
         let trunk = &mut self.trunks[index];
-        trunk.depart(&mut self.secy, due_ns, self.clock.now_ns());
-        if trunk.leaving.is_empty() {
+        trunk.depart(
+            &mut self.secy,
+            due_ns,
+            self.clock.now_ns(),
+            &mut self.leaving,
+        );
+        if self.leaving.is_empty() {
             return Ok(());
         }
-        self.witness.line(Way::Transmitted, trunk.leaving.frames());
+        self.news_times.happened();
+        self.witness.line(Way::Transmitted, self.leaving.frames());
         let patience = &mut self.line_patience;
-        self.line_dropped += hand_out(&mut *self.line, &mut trunk.leaving, patience)? as u64;
-        trunk.left(self.clock.now_ns(), &self.stopwatch);
+        let meanwhile = || meanwhile(&mut self.beside);
+        self.line_dropped +=
+            hand_out(&mut *self.line, &mut self.leaving, patience, meanwhile)? as u64;
+        self.trunks[index].left(self.clock.now_ns(), &self.stopwatch);
         Ok(())
     }
 
     fn apply_changes(&mut self) {
+        while let Ok(station) = self.stations.pop() {
+            self.secy.learn(station, self.clock.now_ns());
+        }
         while let Ok(change) = self.changes.pop() {
+            self.news_times.happened();
             let spent = match change {
                 OutboundChange::Install { channel, an, sa } => {
                     if let Err(error) = self.secy.install(channel, an, *sa) {
@@ -332,45 +421,46 @@ impl OutboundThread {
                 counters: port_counters(entrance.port.counters()),
                 discarded_closed: entrance.discarded_closed + self.secy.refused(entrance.number),
                 discarded_oversize: entrance.discarded_oversize,
+                discarded_vlan: entrance.discarded_vlan,
             });
         }
         let _ = self.news.push(OutboundNews::LineDropped(self.line_dropped));
     }
 
-    /// Nothing moved: sleeps until a frame or a change comes or an open line frame is due, a millisecond at
-    /// most. What is due soon is waited for awake: the kernel wakes nobody so exactly.
-    fn rest(&self, now_ns: u64) -> Result<(), PortError> {
-        let due_ns = self
-            .trunks
-            .iter()
-            .filter_map(|trunk| trunk.next_ns(&self.secy))
-            .min()
-            .map(|due_ns| due_ns.saturating_sub(now_ns));
-        if due_ns.is_some_and(|due_ns| due_ns < AWAKE_NS) {
-            std::thread::yield_now();
-            return Ok(());
+    /// Nothing moved: sleeps until a frame or a change comes, or an open line frame or news are due. What is due
+    /// soon is waited for awake: the kernel wakes nobody so exactly.
+    fn rest(&self) -> Result<(), PortError> {
+        let now_ns = self.clock.now_ns();
+        let mut rest = Rest::new(&self.waker, self.news_times.nap(now_ns));
+        let due_ns = self.trunks.iter();
+        let due_ns = due_ns.filter_map(|trunk| trunk.next_ns(&self.secy)).min();
+        if let Some(due_ns) = due_ns {
+            let due_ns = due_ns.saturating_sub(now_ns);
+            if due_ns < AWAKE_NS {
+                std::thread::yield_now();
+                return Ok(());
+            }
+            rest.no_longer_than(Duration::from_nanos(due_ns - AWAKE_NS));
         }
-        let due = due_ns.map_or(NAP, |due_ns| {
-            std::time::Duration::from_nanos(due_ns - AWAKE_NS)
-        });
-        let mut descriptors: Vec<BorrowedFd<'_>> = Vec::with_capacity(self.clients.len() + 1);
         // A port whose channel has no room is not waited for: it would have something to say all the time.
         let wanted = self.clients.iter().filter(|entrance| {
-            entrance
-                .trunk
-                .is_none_or(|trunk| self.trunks[trunk].has_room())
+            let trunk = entrance.to.trunk();
+            trunk.is_none_or(|trunk| self.trunks[trunk].has_room())
         });
-        let mut all = true;
-        for entrance in wanted {
-            match entrance.port.descriptor() {
-                Some(descriptor) => descriptors.push(descriptor),
-                None => all = false,
-            }
+        wanted.for_each(|entrance| rest.port(&*entrance.port));
+        if let Some(inbound) = &self.beside {
+            inbound.rest_beside(&mut rest, now_ns);
         }
-        descriptors.push(self.waker.descriptor());
-        qloak_port::wait(&descriptors, due.min(if all { NAP } else { SHORT_NAP }))?;
-        // What was pushed before the wake is popped after this; a later wake ends the next rest.
-        self.waker.clear();
-        Ok(())
+        rest.sleep()
     }
+}
+
+/// What a thread does while the line has no room.
+fn meanwhile(beside: &mut Option<Box<InboundThread>>) -> Result<(), PortError> {
+    if let Some(inbound) = beside
+        && inbound.turn()?
+    {
+        return Ok(());
+    }
+    pause()
 }

@@ -29,8 +29,6 @@ pub(crate) struct Trunk {
     pub(crate) channel: ChannelRef,
     /// Not sealed yet; the last may take more records.
     begun: Batch,
-    /// Sealed, to be handed to the line.
-    pub(super) leaving: Batch,
     pace: Option<Pace>,
     /// Line frames sealed since the start: the number of the first that is begun.
     sealed: u64,
@@ -40,12 +38,11 @@ pub(crate) struct Trunk {
 }
 
 impl Trunk {
-    /// A channel whose line frames leave when they are full or due.
-    pub(crate) fn new(channel: ChannelRef, sizes: Sizes) -> Self {
+    /// A channel whose line frames leave when they are full or due, so many at a time.
+    pub(crate) fn new(channel: ChannelRef, frames: usize, sizes: Sizes) -> Self {
         Self {
             channel,
-            begun: Batch::with_sizes(BATCH_FRAMES, sizes),
-            leaving: Batch::with_sizes(BATCH_FRAMES, sizes),
+            begun: Batch::with_sizes(frames, sizes),
             pace: None,
             sealed: 0,
             left: 0,
@@ -57,14 +54,13 @@ impl Trunk {
     pub(crate) fn paced(channel: ChannelRef, sizes: Sizes, rate_bps: u64, octets: usize) -> Self {
         let pace = Pace::new(rate_bps, octets, 2 * BATCH_FRAMES, sizes);
         Self {
-            leaving: Batch::with_sizes(pace.frames(), sizes),
             pace: Some(pace),
-            ..Self::new(channel, sizes)
+            ..Self::new(channel, BATCH_FRAMES, sizes)
         }
     }
 
     /// Whether its line frames leave at a constant rate.
-    pub(super) fn is_paced(&self) -> bool {
+    pub(crate) fn is_paced(&self) -> bool {
         self.pace.is_some()
     }
 
@@ -85,18 +81,24 @@ impl Trunk {
         !self.begun.is_empty()
     }
 
-    /// Moves what is due, sealed, to [`Self::leaving`]; [`ALL`] of what is begun, when it has to make room.
-    pub(super) fn depart(&mut self, secy: &mut Outbound, due_ns: u64, now_ns: u64) {
+    /// Line frames that leave at once at most.
+    pub(crate) fn frames(&self) -> usize {
+        self.pace
+            .as_ref()
+            .map_or(self.begun.capacity(), Pace::frames)
+    }
+
+    /// Moves what is due, sealed, to `leaving`; [`ALL`] of what is begun, when it has to make room.
+    pub(super) fn depart(
+        &mut self,
+        secy: &mut Outbound,
+        due_ns: u64,
+        now_ns: u64,
+        leaving: &mut Batch,
+    ) {
         let Some(pace) = &mut self.pace else {
             let due = secy.shape(self.channel, self.begun.len(), due_ns);
-            let given = seal(
-                secy,
-                self.channel,
-                &mut self.begun,
-                due,
-                &mut self.leaving,
-                now_ns,
-            );
+            let given = seal(secy, self.channel, &mut self.begun, due, leaving, now_ns);
             self.count(due, given);
             self.left = self.sealed;
             return;
@@ -115,15 +117,15 @@ impl Trunk {
                     }
                 }
                 Step::Leave => {
-                    let leaving = pace.frames().min(pace.ready.len());
-                    for index in 0..leaving {
-                        if !pace.ready.give(index, &mut self.leaving) {
+                    let count = pace.frames().min(pace.ready.len());
+                    for index in 0..count {
+                        if !pace.ready.give(index, leaving) {
                             break;
                         }
                     }
-                    pace.ready.drop_front(leaving);
+                    pace.ready.drop_front(count);
                     pace.left();
-                    self.left += leaving as u64;
+                    self.left += count as u64;
                     return;
                 }
             }
@@ -153,7 +155,7 @@ impl Trunk {
         self.waiting.enter(came_ns, last);
     }
 
-    /// What was in [`Self::leaving`] is on the line now.
+    /// What was in the batch of those leaving is on the line now.
     pub(super) fn left(&mut self, now_ns: u64, stopwatch: &Stopwatch) {
         self.waiting.leave(self.left, now_ns, stopwatch);
     }

@@ -39,6 +39,10 @@ const NEEDS: [Need; 2] = [
 /// MTUs of the line.
 const LINE_MTUS: [usize; 2] = [1500, 9000];
 
+/// MTUs that can be asked for: with less some peer would cut the datagrams of UDP, more is longer than the node's longest
+/// line frame (16000 octets) less its Ethernet header.
+const LINE_MTU_RANGE: std::ops::RangeInclusive<usize> = 1500..=15_986;
+
 /// The row of the plain line.
 const CEILING: &str = "plain veth";
 
@@ -51,8 +55,9 @@ pub(super) struct Arguments {
     /// Only these peers; "none" for none.
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,
-    /// Only this MTU of the line.
-    #[arg(long)]
+    /// Only this MTU of the line: 1500 (less, and some peer would cut the datagrams of UDP) to 15986 (the node's longest
+    /// line frame less its Ethernet header).
+    #[arg(long, value_parser = line_mtu)]
     line_mtu: Option<usize>,
     /// A second of everything: a look, not a record.
     #[arg(long)]
@@ -149,6 +154,17 @@ pub(super) fn run(arguments: &Arguments) -> Done {
     Ok(())
 }
 
+fn line_mtu(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(mtu) if LINE_MTU_RANGE.contains(&mtu) => Ok(mtu),
+        _ => Err(format!(
+            "{} to {} octets are allowed",
+            LINE_MTU_RANGE.start(),
+            LINE_MTU_RANGE.end()
+        )),
+    }
+}
+
 /// All peers, or those that were named.
 fn wanted(names: &[String]) -> Done<Vec<Peer>> {
     if names == ["none"] {
@@ -177,6 +193,7 @@ fn layout(line_mtu: usize) -> Layout {
             name: "lab".to_owned(),
             carriage: "aggregated",
             clients: 1..=1,
+            constant_rate_bps: None,
         }],
         line_mtu,
         client_mtu: line_mtu,
@@ -275,6 +292,18 @@ fn best(rows: &[Row]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_mtu_that_no_line_has_is_refused_with_the_range() {
+        assert_eq!(
+            (line_mtu("1500"), line_mtu("15986")),
+            (Ok(1500), Ok(15_986))
+        );
+        for wrong in ["1499", "15987", "0", "-5", "1500x", ""] {
+            let words = line_mtu(wrong).expect_err(wrong);
+            assert!(words.contains("1500 to 15986"), "{words}");
+        }
+    }
 
     #[test]
     fn peers_are_chosen_by_name_and_a_wrong_name_is_refused() {

@@ -2,7 +2,9 @@
 
 mod capture;
 mod lab;
+mod pipeline;
 mod seen;
+mod shared_line;
 
 use std::time::{Duration, Instant};
 
