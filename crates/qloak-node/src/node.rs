@@ -10,20 +10,12 @@
 //! ```
 
 use std::{
-    collections::BTreeSet,
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, atomic::AtomicBool},
     thread::JoinHandle,
     time::Duration,
 };
 
-use qloak_api::{
-    Carriage,
-    manage::{ClientState, PortCounters, PortState},
-};
+use qloak_api::manage::{ClientState, PortCounters, PortState};
 use qloak_cipher::{level::Level, suite::Suite};
 use qloak_door::Door;
 use qloak_port::{Batch, LanesConfig, Port, PortConfig, Sizes, Waker};
@@ -32,8 +24,8 @@ use qloak_secy::{ChannelConfig, Inbound, LineConfig, Outbound, Verdict};
 use crate::{
     Error, capture,
     clock::Clock,
-    config::{Channel, Config, Peer, Pipeline},
-    cores, kernel,
+    config::{Channel, Config, Peer},
+    kernel,
     key_handler::{
         AgreeChannel, KeyHandlerConfig, Timings, peers::KeyHandlers, plane::LineOutlet,
         source::Source,
@@ -42,18 +34,20 @@ use crate::{
     library, limits,
     pipeline::{
         Patience,
-        fair::Share,
         inbound::{self, Exit, InboundThread},
         news::port_impairments,
-        outbound::{self, Destination, Entrance, OutboundThread},
+        outbound::OutboundThread,
         rest::NewsTimes,
-        trunk::Trunk,
     },
 };
 
 pub(crate) mod key_side;
+mod outbound_parts;
+mod threads;
 
 use key_side::{KeySide, Plane};
+use outbound_parts::OutboundParts;
+pub(crate) use threads::spawn;
 
 /// How long each suite is measured at start.
 const MEASURE_FOR: Duration = Duration::from_millis(5);
@@ -245,7 +239,7 @@ impl Node {
             witness: witnesses.inbound,
             stopwatch: inbound_stopwatch,
         };
-        Ok(running.finish(carriers(&config, &stop, outbound, inbound)?))
+        Ok(running.finish(threads::start(&config, &stop, outbound, inbound)?))
     }
 
     /// What tells and stops the node's threads.
@@ -400,161 +394,5 @@ fn key_handler(
             drain_ns: u64::from(config.line.drain_us) * 1000,
             ..Timings::default()
         },
-    }
-}
-
-/// Starts the threads that carry the frames: one each way or one for both, each on its core.
-fn carriers(
-    config: &Config,
-    stop: &Arc<AtomicBool>,
-    mut outbound: OutboundThread,
-    inbound: InboundThread,
-) -> Result<Vec<JoinHandle<Result<(), Error>>>, Error> {
-    let (name, pipeline) = (&config.name, &config.pipeline);
-    for core in &pipeline.cores {
-        let far = |line| cores::distance(Path::new("/"), line, *core);
-        for words in config.line.lanes.iter().filter_map(far) {
-            tracing::warn!("{words}");
-        }
-    }
-    if *pipeline != Pipeline::default() {
-        tracing::info!(threads = pipeline.threads, cores = ?pipeline.cores, busy_poll = pipeline.busy_poll, "pipeline");
-    }
-    let [first, second] = [pipeline.core(0), pipeline.core(1)];
-    if pipeline.threads == 1 {
-        outbound.beside = Some(Box::new(inbound));
-        let both = spawn(&format!("{name}-both"), stop, move || {
-            cores::stay_on(first)?;
-            outbound.run().map_err(Error::from)
-        })?;
-        return Ok(vec![both]);
-    }
-    Ok(vec![
-        spawn(&format!("{name}-out"), stop, move || {
-            cores::stay_on(first)?;
-            outbound.run().map_err(Error::from)
-        })?,
-        spawn(&format!("{name}-in"), stop, move || {
-            cores::stay_on(second)?;
-            inbound.run().map_err(Error::from)
-        })?,
-    ])
-}
-
-/// What the outbound thread is made of.
-struct OutboundParts {
-    secy: Outbound,
-    entrances: Vec<Entrance>,
-    trunks: Vec<Trunk>,
-    paced: Vec<usize>,
-    trunk_of: Vec<Option<usize>>,
-    leaving: Batch,
-    told: Vec<outbound::Told>,
-}
-
-impl OutboundParts {
-    fn new(config: &Config, ports: &Ports, mut secy: Outbound) -> Result<Self, Error> {
-        // No line frame is longer than the line takes.
-        let line_sizes = Sizes {
-            octets_max: config.line.frame_octets_max,
-            ..sizes()
-        };
-        let aggregated = |channel: &&Channel| channel.carriage == Carriage::Aggregated;
-        let frames = limits::trunk_frames(config.channels.iter().filter(aggregated).count());
-        let (mut trunks, mut trunk_of, mut told) = (Vec::new(), Vec::new(), Vec::new());
-        for channel in &config.channels {
-            let aggregated = channel.carriage == Carriage::Aggregated;
-            let reference = secy.channel(channel.number).filter(|_| aggregated);
-            let trunk = reference.map(|reference| {
-                secy.set_wait(channel.number, u64::from(channel.wait_us) * 1000);
-                secy.set_one_size(channel.number, channel.constant_rate_bps.is_some());
-                trunks.push(match channel.constant_rate_bps {
-                    Some(bps) => {
-                        Trunk::paced(reference, line_sizes, bps, config.line.frame_octets_max)
-                    }
-                    None => Trunk::new(reference, frames, line_sizes),
-                });
-                trunks.len() - 1
-            });
-            trunk_of.push(trunk);
-            told.push(outbound::Told::new(channel.number, trunk));
-        }
-        let mut entrances = Vec::new();
-        // In the order of their channels.
-        let clients = config.channels.iter().flat_map(|channel| &channel.clients);
-        let mut seen = BTreeSet::new();
-        for client in clients.filter(|client| seen.insert(**client)) {
-            let Some((_, port)) = ports.clients.iter().find(|(number, _)| number == client) else {
-                continue;
-            };
-            entrances.push(Entrance {
-                number: *client,
-                to: match secy.classify(*client) {
-                    Some(channel) => Destination::Whole {
-                        channel,
-                        trunk: trunk_of[channel.index()],
-                    },
-                    None => Destination::Sorted,
-                },
-                port: port.twin()?,
-                batch: Batch::with_sizes(limits::BATCH_FRAMES, sizes()),
-                came_ns: 0,
-                share: Share::new(config.weights.get(client).copied().unwrap_or(1)),
-                discarded_closed: 0,
-                discarded_oversize: 0,
-                discarded_vlan: 0,
-            });
-        }
-        let most = trunks.iter().map(Trunk::frames).max().unwrap_or(1);
-        let paced = (0..trunks.len()).filter(|&index| trunks[index].is_paced());
-        Ok(Self {
-            paced: paced.collect(),
-            leaving: Batch::with_sizes(most, line_sizes),
-            secy,
-            entrances,
-            trunks,
-            trunk_of,
-            told,
-        })
-    }
-}
-
-/// A thread that stops the whole node when it ends, by an error or a panic too: a node whose other
-/// threads went on would look well and carry nothing.
-pub(crate) fn spawn(
-    name: &str,
-    stop: &Arc<AtomicBool>,
-    work: impl FnOnce() -> Result<(), Error> + Send + 'static,
-) -> Result<JoinHandle<Result<(), Error>>, Error> {
-    let stop = StopAtEnd(Arc::clone(stop));
-    // The kernel keeps 15 octets of a thread's name.
-    let named = std::thread::Builder::new().name(name.chars().take(15).collect());
-    named
-        .spawn(move || {
-            let _stop = stop;
-            work()
-        })
-        .map_err(Error::Thread)
-}
-
-/// Stops the node when it is dropped, which a panic does as well.
-struct StopAtEnd(Arc<AtomicBool>);
-
-impl Drop for StopAtEnd {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_thread_that_panics_stops_the_node() {
-        let stop = Arc::new(AtomicBool::new(false));
-        let thread = spawn("fault", &stop, || panic!("on purpose")).expect("a thread");
-        assert!(thread.join().is_err());
-        assert!(stop.load(Ordering::Relaxed));
     }
 }

@@ -18,6 +18,7 @@
 mod book;
 mod kme;
 mod node;
+mod plan;
 mod random;
 mod wire;
 mod world;
@@ -25,9 +26,10 @@ mod world;
 pub use book::Book;
 pub use kme::{Answer, Kme};
 pub use node::Node;
+pub use plan::Plan;
 pub use random::Random;
 pub use wire::Wire;
-pub use world::{Plan, Side, World};
+pub use world::{Side, World};
 
 /// Nanoseconds of a millisecond.
 pub const MS: u64 = 1_000_000;

@@ -58,8 +58,7 @@ pub struct AgreeChannel {
     pub carriage: Carriage,
 }
 
-/// How long things take, all in nanoseconds. The default suits a line of up to some hundred
-/// kilometres; what each is for stands in docs/key-agreement.md.
+/// How long things take, in nanoseconds, and why: docs/key-agreement.md. The default suits some hundred kilometres.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timings {
     /// Between two copies of an announce that is not answered.
@@ -68,8 +67,7 @@ pub struct Timings {
     pub ready_timeout_ns: u64,
     /// How long an old inbound SA is kept once frames under the new one arrive.
     pub drain_ns: u64,
-    /// Between the first two copies of a sync that tells something new; doubled from copy to copy up to
-    /// `keepalive_ns`.
+    /// Between the first two copies of a sync that tells something new; doubled up to `keepalive_ns`.
     pub sync_ns: u64,
     /// Between sync frames when there is nothing new.
     pub keepalive_ns: u64,
@@ -238,7 +236,7 @@ pub enum Refusal {
     /// A limit of zero, or a share outside 1 to 99.
     #[error(
         "limits must be at least 1 frame, 1 octet and 1 second, rekey_at_percent 1 to 99; given {frames} frames, {octets} octets, {seconds} s, {percent} %{}",
-        every_us.map_or(String::new(), |us| format!(", a rekey each {us} us (rekey_every_us: 100 to 3600000000)"))
+        every_us.map_or(String::new(), |us| format!(", a rekey each {us} us (100 to 3600000000)"))
     )]
     Limits {
         /// Frames that were given.
