@@ -145,13 +145,20 @@ fn vet_limits(wanted: &Limits) -> Result<(), Problem> {
     least("frames", wanted.frames, limits::LIMIT_FRAMES_MIN)?;
     least("octets", wanted.octets, limits::LIMIT_OCTETS_MIN)?;
     least("seconds", wanted.seconds, 1)?;
-    if (1..=99).contains(&wanted.rekey_at_percent) {
-        Ok(())
-    } else {
-        Err(Problem::bad_request(format!(
+    if !(1..=99).contains(&wanted.rekey_at_percent) {
+        return Err(Problem::bad_request(format!(
             "limits.rekey_at_percent is {}, 1 to 99 is allowed",
             wanted.rekey_at_percent
-        )))
+        )));
+    }
+    let every = Limits::REKEY_EVERY_US;
+    match wanted.rekey_every_us.filter(|us| !every.contains(us)) {
+        None => Ok(()),
+        Some(us) => Err(Problem::bad_request(format!(
+            "limits.rekey_every_us is {us}, {} to {} is allowed",
+            every.start(),
+            every.end()
+        ))),
     }
 }
 
@@ -229,6 +236,13 @@ mod tests {
                     ..good
                 },
                 "1 to 99",
+            ),
+            (
+                Limits {
+                    rekey_every_us: Some(99),
+                    ..good
+                },
+                "limits.rekey_every_us is 99, 100 to 3600000000",
             ),
         ] {
             let problem = vetted("aes", limits).unwrap_err();

@@ -61,6 +61,8 @@ pub struct Line {
     pub lanes: Vec<PortConfig>,
     /// How much later than others a lane may bring a frame.
     pub lane_hold_us: u32,
+    /// How long after a rekey the line may still bring frames under the key before.
+    pub drain_us: u32,
     /// This node's address on the line.
     pub address: MacAddress,
     /// The far node's.

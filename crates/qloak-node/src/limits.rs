@@ -59,16 +59,26 @@ pub const WEIGHTS: std::ops::RangeInclusive<u8> = 1..=64;
 pub const LANES_MAX: usize = qloak_port::limits::LANES_MAX;
 
 /// Microseconds that a lane may be later than another: frames that wait for it must come out long before an SA that
-/// was changed is retired, after 100 ms.
+/// was changed is retired; twice this is the least for that.
 pub const LANE_HOLD_US: std::ops::RangeInclusive<u32> = 1..=20_000;
 
 /// The same unless told otherwise: 100 km of fibre more, or a switch that is busy.
 pub const LANE_HOLD_US_DEFAULT: u32 = (qloak_port::limits::LANE_HOLD_NS / 1000) as u32;
 
 /// Bits per second of a channel of constant rate: 34 line frames of 16 000 octets, the most that can wait for their
-/// beat, leave within 44 ms, long before an SA that was changed is retired (100 ms); and the fastest line that there is a
-/// card for.
+/// beat, leave within 44 ms, long before an SA that was changed is retired (100 ms unless told otherwise); and the
+/// fastest line that there is a card for.
 pub const CONSTANT_RATE_BPS: std::ops::RangeInclusive<u64> = 100_000_000..=400_000_000_000;
+
+/// Line frames that can wait for their beat at the slowest constant rate; faster rates have more and are sooner done.
+pub const CONSTANT_RATE_WAITING: u64 = 34;
+
+/// Microseconds that an SA which was changed is still accepted: frames under it may be on the line, or behind others.
+/// With four ANs it bounds how often a channel can be rekeyed: three times in this time.
+pub const DRAIN_US: std::ops::RangeInclusive<u32> = 200..=1_000_000;
+
+/// The same unless told otherwise: far above the reordering of any line.
+pub const DRAIN_US_DEFAULT: u32 = 100_000;
 
 /// Microseconds that a line frame may wait for more client frames: as far as `qloak_secy` allows.
 pub const WAIT_US: std::ops::RangeInclusive<u16> = 0..=1000;

@@ -40,8 +40,8 @@ use crate::{
     pipeline::{
         Patience,
         fair::Share,
-        inbound::{Exit, InboundThread},
-        outbound::{Entrance, OutboundThread},
+        inbound::{self, Exit, InboundThread},
+        outbound::{self, Entrance, OutboundThread},
         rest::NewsTimes,
         trunk::Trunk,
     },
@@ -162,15 +162,17 @@ impl Node {
         })?;
 
         let (line, channels) = secy(&config);
-        let outbound = outbound(&config, &ports, Outbound::new(&line, &channels)?, sizes)?;
+        let outbound = outbound_parts(&config, &ports, Outbound::new(&line, &channels)?, sizes)?;
         let outbound = OutboundThread {
             secy: outbound.0,
             clients: outbound.1,
             trunks: outbound.2,
+            channels: outbound.3,
             line: ports.line.twin()?,
             changes: rings.outbound,
             news: rings.outbound_news,
             spent: spent_outbound,
+            key_handler: running.thread(),
             clock,
             waker: outbound_waker,
             stop: Arc::clone(&stop),
@@ -196,7 +198,7 @@ impl Node {
             channels: config
                 .channels
                 .iter()
-                .map(|channel| channel.number)
+                .map(|channel| inbound::Told::new(channel.number))
                 .collect(),
             changes: rings.inbound,
             news: rings.inbound_news,
@@ -336,7 +338,10 @@ pub(crate) fn key_handler(
         channels: config.channels.iter().map(channel).collect(),
         offered,
         boot: *uuid::Uuid::new_v4().as_bytes(),
-        timings: Timings::default(),
+        timings: Timings {
+            drain_ns: u64::from(config.line.drain_us) * 1000,
+            ..Timings::default()
+        },
     }
 }
 
@@ -378,10 +383,10 @@ fn carriers(
     ])
 }
 
-type OutboundParts = (Outbound, Vec<Entrance>, Vec<Trunk>);
+type OutboundParts = (Outbound, Vec<Entrance>, Vec<Trunk>, Vec<outbound::Told>);
 
 /// The entrances in the order of their channels, and a line batch for each aggregated channel.
-fn outbound(
+fn outbound_parts(
     config: &Config,
     ports: &Ports,
     mut secy: Outbound,
@@ -389,6 +394,7 @@ fn outbound(
 ) -> Result<OutboundParts, Error> {
     let mut entrances = Vec::new();
     let mut trunks = Vec::new();
+    let mut told = Vec::new();
     for channel in &config.channels {
         let Some(reference) = secy.channel(channel.number) else {
             continue;
@@ -402,6 +408,7 @@ fn outbound(
                 None => Trunk::new(reference, sizes),
             });
         }
+        told.push(outbound::Told::new(channel.number, trunk));
         for (number, port) in ports
             .clients
             .iter()
@@ -419,7 +426,7 @@ fn outbound(
             });
         }
     }
-    Ok((secy, entrances, trunks))
+    Ok((secy, entrances, trunks, told))
 }
 
 /// A thread that stops the whole node when it ends, by an error or a panic too: a node whose other

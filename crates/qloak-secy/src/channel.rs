@@ -85,6 +85,14 @@ pub enum ConfigError {
         /// Frames given.
         given: u64,
     },
+    /// A time between rekeys out of bounds.
+    #[error("channel {number}: a rekey every {us} us; 100 us to an hour (3600000000) is allowed")]
+    RekeyEvery {
+        /// The channel.
+        number: ChannelNumber,
+        /// Microseconds given.
+        us: u64,
+    },
     /// A limit that is zero or beyond what a suite bears.
     #[error("channel {number}, limit of {what}: {given} is not within 1 to {allowed}")]
     Limit {
@@ -192,6 +200,11 @@ pub fn check_limits(number: ChannelNumber, limits: &Limits) -> Result<(), Config
                 allowed,
             });
         }
+    }
+    if let Some(us) = limits.rekey_every_us
+        && !Limits::REKEY_EVERY_US.contains(&us)
+    {
+        return Err(ConfigError::RekeyEvery { number, us });
     }
     Ok(())
 }

@@ -49,11 +49,17 @@ pub enum Life {
 impl Usage {
     /// Where in its life the SA is at `now_ns`.
     pub fn life(&self, limits: &Limits, now_ns: u64) -> Life {
-        let age_ns = u128::from(now_ns.saturating_sub(self.encode_since_ns));
+        let age_ns = now_ns.saturating_sub(self.encode_since_ns);
+        let age = if self.too_old(limits, now_ns) {
+            Life::Spent
+        } else if age_ns >= limits.due_after_ns() {
+            Life::RekeyDue
+        } else {
+            Life::Fresh
+        };
         let spans = [
             (u128::from(self.frames), u128::from(limits.frames)),
             (u128::from(self.octets), u128::from(limits.octets)),
-            (age_ns, u128::from(limits.seconds) * u128::from(NS)),
             (u128::from(self.next_pn - 1), u128::from(self.pn_last)),
         ];
         let percent = u128::from(limits.rekey_at_percent.min(100));
@@ -66,7 +72,7 @@ impl Usage {
                 Life::Fresh
             }
         };
-        spans.into_iter().map(of).max().unwrap_or(Life::Spent)
+        spans.into_iter().map(of).fold(age, Life::max)
     }
 
     /// Whether another frame may be protected: [`Self::life`] without the soft share, and cheap.
@@ -126,6 +132,7 @@ mod tests {
         octets: 1000,
         seconds: 10,
         rekey_at_percent: 80,
+        rekey_every_us: None,
     };
 
     #[test]
@@ -142,6 +149,13 @@ mod tests {
         assert_eq!(life(|u| u.octets = 1000, 5 * NS), Life::Spent);
         assert_eq!(life(|_| (), 13 * NS), Life::RekeyDue);
         assert_eq!(life(|u| u.frames = 80, 15 * NS), Life::Spent);
+        let often = Limits {
+            rekey_every_us: Some(1000),
+            ..LIMITS
+        };
+        let at = |ns| usage().life(&often, 5 * NS + ns);
+        assert_eq!([at(999_999), at(1_000_000)], [Life::Fresh, Life::RekeyDue]);
+        assert_eq!(at(10 * NS), Life::Spent);
         assert_eq!(life(|u| u.next_pn = 3_500_000_000, 5 * NS), Life::RekeyDue);
         assert_eq!(life(|u| u.next_pn = 1 << 32, 5 * NS), Life::Spent);
     }

@@ -19,7 +19,7 @@ use qloak_api::{
 };
 
 use crate::{
-    ChannelConfig, ChannelRef, ConfigError, InstallError, LineConfig, Sa, Usage,
+    ChannelConfig, ChannelRef, ConfigError, InstallError, Life, LineConfig, Sa, Usage,
     channel::{self, KeysSeen},
     classify::{Classifier, Numbers},
     mux::MuxState,
@@ -32,6 +32,8 @@ pub struct Outbound {
     classifier: Classifier,
     numbers: Numbers,
     pub(crate) channels: Vec<OutboundChannel>,
+    /// Channels whose rekey has become due, not asked for yet.
+    pub(crate) due: Vec<ChannelNumber>,
 }
 
 /// A transmitting SC.
@@ -44,6 +46,8 @@ pub(crate) struct OutboundChannel {
     pub(crate) encoding: Option<An>,
     pub(crate) counters: OutboundCounters,
     pub(crate) mux: MuxState,
+    /// The encoding SA is due for a rekey and is in the list of those that are.
+    pub(crate) due: bool,
     /// By client port: frames that had been muxed when their line frame was refused.
     pub(crate) refused: [u64; CLIENT_PORTS_MAX as usize + 1],
     keys_seen: KeysSeen,
@@ -70,6 +74,7 @@ impl Outbound {
             encoding: None,
             counters: OutboundCounters::default(),
             mux: MuxState::default(),
+            due: false,
             refused: [0; CLIENT_PORTS_MAX as usize + 1],
             keys_seen: KeysSeen::new(),
         };
@@ -78,6 +83,7 @@ impl Outbound {
             classifier: Classifier::new(channels),
             numbers: Numbers::new(channels),
             channels: channels.iter().map(state).collect(),
+            due: Vec::with_capacity(channels.len()),
         })
     }
 
@@ -144,6 +150,7 @@ impl Outbound {
             return false;
         }
         state.encoding = Some(an);
+        state.due = false;
         true
     }
 
@@ -179,6 +186,12 @@ impl Outbound {
         Some(state.sas[state.encoding?.index()].as_ref()?.usage)
     }
 
+    /// A channel whose encoding SA has just reached the soft share of a limit; each is told once. What comes due
+    /// by time alone, without a frame, is not noticed here.
+    pub fn take_due(&mut self) -> Option<ChannelNumber> {
+        self.due.pop()
+    }
+
     /// Whether frames leave on this channel: it has an encoding SA whose limits are not reached.
     pub fn is_open(&self, number: ChannelNumber, now_ns: u64) -> bool {
         self.state(number)
@@ -210,6 +223,15 @@ impl Outbound {
 }
 
 impl OutboundChannel {
+    /// Whether the encoding SA has reached the soft share of a limit since it was last asked.
+    pub(crate) fn comes_due(&mut self, now_ns: u64) -> bool {
+        let sa = self.encoding.and_then(|an| self.sas[an.index()].as_ref());
+        let comes =
+            !self.due && sa.is_some_and(|sa| sa.usage.life(&self.limits, now_ns) != Life::Fresh);
+        self.due |= comes;
+        comes
+    }
+
     /// Whether the encoding SA may take another frame.
     pub(crate) fn may_encode(&self, now_ns: u64) -> bool {
         self.encoding

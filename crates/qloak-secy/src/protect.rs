@@ -68,6 +68,10 @@ impl Outbound {
         while protect_chunk(state, &mut batch, now_ns, line_octets_max, &mut result) {}
         state.counters.no_sa += result.no_sa as u64;
         state.counters.too_long += result.too_long as u64;
+        if state.comes_due(now_ns) {
+            // As many places as channels, and each channel is in it once.
+            self.due.push(channel.number);
+        }
         result
     }
 }

@@ -187,6 +187,11 @@ impl Node {
         Some((usage.an, usage.frames, usage.octets))
     }
 
+    /// Whether an encoding SA has come due for a rekey by its last frame.
+    pub fn comes_due(&mut self) -> bool {
+        self.outbound.take_due().is_some()
+    }
+
     /// SAs under which a first valid frame came.
     pub fn heard(&mut self) -> Vec<(ChannelNumber, An)> {
         self.inbound.heard().collect()

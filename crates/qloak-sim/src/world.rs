@@ -120,6 +120,8 @@ enum Happening {
     },
     /// The threads of a node go round once: each millisecond.
     Round(Side),
+    /// The protecting thread applies a change of the encoding SA, and tells.
+    Switch(Side),
 }
 
 /// A run.
@@ -327,6 +329,12 @@ impl World {
                 self.round(side);
                 self.later(self.now_ns + MS, Happening::Round(side));
             }
+            Happening::Switch(side) => {
+                if let Some(node) = &mut self.nodes[side.index()] {
+                    node.apply(self.now_ns, &mut self.book);
+                }
+                (1..=self.plan.channels).for_each(|n| self.tell_usage(side, Self::channel(n)));
+            }
         }
     }
 
@@ -366,19 +374,24 @@ impl World {
                 return;
             };
             node.apply(self.now_ns, &mut self.book);
-            if let Some((an, frames, octets)) = node.usage(channel) {
-                let event = Event::Usage {
-                    channel,
-                    an,
-                    frames,
-                    octets,
-                };
-                self.tell(side, None, event);
-            }
+            self.tell_usage(side, channel);
         }
         let due = |node: &Node| node.handler.next_wake_ns() <= self.now_ns;
         if self.nodes[side.index()].as_ref().is_some_and(due) {
             self.tell(side, None, Event::Tick);
+        }
+    }
+
+    fn tell_usage(&mut self, side: Side, channel: ChannelNumber) {
+        let usage = self.nodes[side.index()].as_ref();
+        if let Some((an, frames, octets)) = usage.and_then(|node| node.usage(channel)) {
+            let event = Event::Usage {
+                channel,
+                an,
+                frames,
+                octets,
+            };
+            self.tell(side, None, event);
         }
     }
 
@@ -395,6 +408,12 @@ impl World {
             }
             None => self.book.discarded[side.index()] += 1,
         }
+        if self.nodes[side.index()]
+            .as_mut()
+            .is_some_and(Node::comes_due)
+        {
+            self.tell_usage(side, channel);
+        }
     }
 
     fn send(&mut self, from: Side, frame: Vec<u8>) {
@@ -408,7 +427,12 @@ impl World {
     fn perform(&mut self, side: Side, actions: Vec<Action>) {
         for action in actions {
             let due_ns = self.now_ns + self.random.below(self.plan.pipeline_ns + 1);
+            let switches = matches!(action, Action::Encode { .. });
             self.act(side, due_ns, action);
+            if switches {
+                let by_ns = self.now_ns + self.plan.pipeline_ns;
+                self.later(by_ns, Happening::Switch(side));
+            }
         }
     }
 

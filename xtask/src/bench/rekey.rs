@@ -1,8 +1,8 @@
 //! `cargo xtask bench rekey`: throughput and loss against rekeys per second.
 //!
 //! A rekey is one SA replaced: one channel, one way. One a second is asked for as an operator would, by
-//! command; more by the time limit of SAs, because commands at that rate would measure the management
-//! door. What was asked for stands beside what the nodes counted, with what else tells where the bound is:
+//! command; more by the time between rekeys that a channel's limits can have, because commands at that rate
+//! would measure the management door. What was asked for stands beside what the nodes counted, with what else tells where the bound is:
 //! how few keys ever waited, how busy the processors were, how often each SC changed its SA.
 
 use std::{
@@ -21,7 +21,7 @@ use crate::{
         Lab,
         layout::{Channel, Keys, Layout},
         programs::Part,
-        state::{Limits, Node},
+        state::Node,
     },
     ui::{self, Context, Done, Failure},
 };
@@ -35,17 +35,11 @@ const COMMANDED_MAX: u64 = 1;
 /// Octets per second on each port and way without `--load`.
 const PACE_LIGHT: u64 = 20_000;
 
-/// Limits that are never reached.
-const NEVER: Limits = Limits {
-    seconds: 86_400,
-    rekey_at_percent: 80,
-};
-
-/// A rate that is this near to the one asked for will do.
-const NEAR: f64 = 0.02;
-
 /// Faults of a rate that the table tells; JSON has all.
 const FAULTS_SHOWN: usize = 4;
+
+/// How long the line may bring frames under the old key: it is a veth, which keeps the order.
+const DRAIN_US: u32 = 1000;
 
 /// How long the nodes may take to learn new limits.
 const LIMITS_PATIENCE: Duration = Duration::from_secs(20);
@@ -60,7 +54,7 @@ pub(super) struct Arguments {
     #[arg(long, default_value_t = 5000)]
     up_to: u64,
     /// Channels, each with a client port on each side.
-    #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u8).range(1..=64))]
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=64))]
     channels: u8,
     /// Seconds at each rate.
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u64).range(3..=600))]
@@ -127,10 +121,11 @@ fn layout(channels: u8) -> Layout {
         channels: (1..=channels).map(channel).collect(),
         keys: Keys {
             rate_factor: 10_000.0,
-            slots: 8192,
-            ahead: 2048,
+            slots: 2048,
+            ahead: 1024,
             at_once: 128,
         },
+        drain_us: Some(DRAIN_US),
         ..Layout::demo()
     }
 }
@@ -140,12 +135,8 @@ fn measure(lab: &mut Lab, layout: &Layout, arguments: &Arguments, rate: u64) -> 
     let by_command = rate <= COMMANDED_MAX;
     // So few channels that each SA is replaced once a second or more often: no rate comes in one heap.
     let channels = layout.channels.len().min(rate as usize / 2);
-    let (limits, asked_per_s) = if by_command {
-        (NEVER, rate as f64)
-    } else {
-        limits_for(rate as f64, channels * 2)
-    };
-    set_limits(lab, layout, channels, limits)?;
+    let every_us = (!by_command).then(|| channels as u64 * 2_000_000 / rate);
+    set_every(lab, layout, channels, every_us)?;
     let pace = if arguments.load { 0 } else { PACE_LIGHT };
     let (mut outbound_keys_min, mut inbound_keys_min) = (u32::MAX, u32::MAX);
     let processors = Processors::read()?;
@@ -176,7 +167,7 @@ fn measure(lab: &mut Lab, layout: &Layout, arguments: &Arguments, rate: u64) -> 
     Ok(Row {
         asked_per_s: match by_command {
             true => f64::from(commanded) / counted_s,
-            false => asked_per_s,
+            false => rate as f64,
         },
         reached_per_s,
         reached_per_sc_s: reached_per_s / (channels.max(1) * 2) as f64,
@@ -191,48 +182,26 @@ fn measure(lab: &mut Lab, layout: &Layout, arguments: &Arguments, rate: u64) -> 
     })
 }
 
-/// The limits of so many SCs under which so many SAs a second are replaced, as near as whole seconds and
-/// whole percents come to it, and the rate that this asks for. The limit itself is as far as it can be, so
-/// that a machine that stalls closes no channel.
-fn limits_for(rate_per_s: f64, scs: usize) -> (Limits, f64) {
-    let life_s = scs as f64 / rate_per_s;
-    let longest = (life_s * 100.0).floor().max(1.0) as u64;
-    let choices = (1..=longest).rev().map(|seconds| {
-        let percent = (life_s / seconds as f64 * 100.0).round().clamp(1.0, 99.0);
-        let limits = Limits {
-            seconds,
-            rekey_at_percent: percent as u8,
-        };
-        (limits, scs as f64 * 100.0 / (seconds as f64 * percent))
-    });
-    let error = |(_, rate): &(Limits, f64)| (rate / rate_per_s - 1.0).abs();
-    let near = choices.clone().find(|choice| error(choice) < NEAR);
-    near.or_else(|| choices.min_by(|a, b| error(a).total_cmp(&error(b))))
-        .unwrap_or((NEVER, 0.0))
-}
-
-/// Gives the first channels these limits, the others none that is reached.
-fn set_limits(lab: &mut Lab, layout: &Layout, channels: usize, limits: Limits) -> Done {
-    let wanted = |index: usize| if index < channels { limits } else { NEVER };
+/// Lets the first channels change their SAs this often, the others never.
+fn set_every(lab: &mut Lab, layout: &Layout, channels: usize, every_us: Option<u64>) -> Done {
+    let wanted = |index: usize| every_us.filter(|_| index < channels);
     let (a, b) = lab.look(&mut |_, _| {})?;
     for (index, channel) in layout.channels.iter().enumerate() {
         let wanted = wanted(index);
-        if a.channels[index].limits != wanted || b.channels[index].limits != wanted {
-            lab.operator.set_limit_seconds(
-                channel.number,
-                wanted.seconds,
-                wanted.rekey_at_percent,
-            )?;
+        let other = |node: &Node| node.channels[index].limits.rekey_every_us != wanted;
+        if other(&a) || other(&b) {
+            lab.operator
+                .set_rekey_every(channel.number, wanted.unwrap_or(0))?;
         }
     }
     let all = |node: &Node| {
         let mut channels = node.channels.iter().enumerate();
-        channels.all(|(index, channel)| channel.limits == wanted(index))
+        channels.all(|(index, channel)| channel.limits.rekey_every_us == wanted(index))
     };
     let known = lab.until(LIMITS_PATIENCE, &mut |_, _| {}, |a, b| all(a) && all(b))?;
     known.map(drop).ok_or_else(|| {
         Failure::new(format!(
-            "the nodes did not take the limits {limits:?}; logs in {}",
+            "the nodes did not take a rekey every {every_us:?} us; logs in {}",
             lab.folder().display()
         ))
     })
@@ -303,10 +272,11 @@ fn show(rows: &[Row], arguments: &Arguments) {
     }
     table.show();
     ui::line(format!(
-        "{} channels, an SC each way; a rekey is one SA replaced. Four ANs and 100 ms for an old SA to drain\n\
-         allow some 30 a second for each SC (docs/key-agreement.md); few keys waiting: the key supply is the\n\
+        "{} channels, an SC each way; a rekey is one SA replaced. Four ANs and {DRAIN_US} us for an old SA to drain\n\
+         allow some {} a second for each SC (docs/key-agreement.md); few keys waiting: the key supply is the\n\
          bound; processors full: they are.",
-        arguments.channels
+        arguments.channels,
+        3_000_000 / DRAIN_US,
     ));
     for row in rows {
         for fault in row.faults.iter().take(FAULTS_SHOWN) {
@@ -325,22 +295,6 @@ fn show(rows: &[Row], arguments: &Arguments) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn limits_come_near_to_the_rate_and_stay_far() {
-        for (rate, scs) in [(10.0, 10), (100.0, 100), (1000.0, 100), (1000.0, 40)] {
-            let (limits, asked) = limits_for(rate, scs);
-            assert!((asked / rate - 1.0).abs() < NEAR, "{limits:?} asks {asked}");
-            assert!(limits.rekey_at_percent <= 10, "{limits:?}");
-        }
-    }
-
-    #[test]
-    fn no_more_is_asked_for_than_limits_can_say() {
-        let (limits, asked) = limits_for(5000.0, 2);
-        assert_eq!((limits.seconds, limits.rekey_at_percent), (1, 1));
-        assert_eq!(asked, 200.0);
-    }
 
     #[test]
     fn the_kernels_ticks() {

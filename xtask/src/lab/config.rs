@@ -189,6 +189,9 @@ fn node(site: Site, place: Place, layout: &Layout) -> String {
         far = site.far().node(),
         octets = layout.line_mtu + 14,
     );
+    if let Some(us) = layout.drain_us {
+        let _ = writeln!(text, "drain_us = {us}");
+    }
     for port in 1..=layout.client_ports() {
         let kind = match place {
             Place::Namespaces => format!(

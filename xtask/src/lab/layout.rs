@@ -27,6 +27,8 @@ pub(crate) struct Layout {
     pub(crate) hazmat: Vec<String>,
     /// MTU of the line, octets.
     pub(crate) line_mtu: usize,
+    /// How long the line may bring frames under a key that was changed, microseconds; none: as a node takes it.
+    pub(crate) drain_us: Option<u32>,
     /// MTU of every client port, octets.
     pub(crate) client_mtu: usize,
     /// Most octets that the hosts' TCP keeps in flight on one connection; none: as the kernel likes.
@@ -104,6 +106,7 @@ impl Layout {
             hazmat: Vec::new(),
             // A line frame takes six client frames of full size.
             line_mtu: 9100,
+            drain_us: None,
             client_mtu: 1500,
             // Ten ports, both ways and all of it on the line at once are 2.5 MiB or 1800 full frames, far
             // less than the queue of each client port holds.

@@ -122,6 +122,14 @@ impl Operator {
         proc::output(&mut command).map(drop)
     }
 
+    /// Replaces each SA of a channel after so many microseconds; 0: when its limits say so.
+    pub(crate) fn set_rekey_every(&self, channel: u16, us: u64) -> Done {
+        let (channel, us) = (channel.to_string(), us.to_string());
+        let mut command = self.qloak();
+        command.args(["suite", "set", LINK, &channel, "--rekey-every-us", &us]);
+        proc::output(&mut command).map(drop)
+    }
+
     /// Lets a node forget the keys that wait.
     pub(crate) fn soft_reset(&self, site: Site) -> Done {
         let mut command = self.qloak();

@@ -53,6 +53,8 @@ pub(crate) struct Channel {
 pub(crate) struct Limits {
     pub(crate) seconds: u64,
     pub(crate) rekey_at_percent: u8,
+    #[serde(default)]
+    pub(crate) rekey_every_us: Option<u64>,
 }
 
 #[derive(Debug, Clone, Deserialize)]

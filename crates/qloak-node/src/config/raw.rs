@@ -46,6 +46,7 @@ struct RawLine {
     #[serde(default)]
     lanes: Vec<Spanned<RawPort>>,
     lane_hold_us: Option<Spanned<u32>>,
+    drain_us: Option<Spanned<u32>>,
     address: Spanned<MacAddress>,
     peer_address: Spanned<MacAddress>,
     peer: Spanned<SaeId>,

@@ -10,6 +10,12 @@ const LINE_PORT: &str = r#"port = { kind = "af-packet", interface = "line-a" }"#
 /// The line of the example's second client port.
 const NUMBER_2: &str = "number = 2\n# When";
 
+/// Where the example first says this.
+fn line_of(text: &str) -> usize {
+    let before = EXAMPLE.lines().take_while(|line| !line.contains(text));
+    before.count() + 1
+}
+
 fn changed(from: &str, to: &str) -> Result<Config, ConfigError> {
     assert!(EXAMPLE.contains(from), "the example has no {from:?}");
     Config::parse(&EXAMPLE.replacen(from, to, 1), Path::new(""))
@@ -42,7 +48,7 @@ fn an_error_names_line_key_and_what_is_allowed() {
         (
             suite,
             r#"suite = "aes-256-gmc""#,
-            "line 88|channel.suite|aes-256-gcm",
+            &format!("line {}|channel.suite|aes-256-gcm", line_of(suite)),
         ),
         (suite, r#"suite = "plain""#, "hazmat"),
         (
@@ -207,7 +213,28 @@ fn a_line_can_have_several_lanes() {
             &format!("{}lane_hold_us = 0", lanes(&["l0", "l1"])),
             "line.lane_hold_us|1 to 20000",
         ),
+        (
+            LINE_PORT,
+            &format!("{}drain_us = 999", lanes(&["l0", "l1"])),
+            "line.drain_us|999 is given|500 us late|lane_hold_us",
+        ),
     ]);
+}
+
+#[test]
+fn an_old_sa_is_accepted_for_as_long_as_frames_under_it_may_wait() {
+    let drained = |us: &str| format!("{LINE_PORT}\ndrain_us = {us}");
+    let config = changed(LINE_PORT, &drained("2000")).expect("valid");
+    assert_eq!(config.line.drain_us, 2000);
+    refused(&[(LINE_PORT, &drained("199"), "line.drain_us|200 to 1000000")]);
+    let rate = "# constant_rate_bps = 1000000000";
+    let slow = EXAMPLE.replace(rate, "constant_rate_bps = 100000000");
+    let text = slow.replacen(LINE_PORT, &drained("40000"), 1);
+    let error = Config::parse(&text, Path::new("")).expect_err("too short");
+    let error = error.to_string();
+    for word in ["line.drain_us", "channel 1", "24518 us"] {
+        assert!(error.contains(word), "{error}");
+    }
 }
 
 #[test]

@@ -135,7 +135,8 @@ pub(super) fn check_limits(limits: &Limits) -> Result<(), Refusal> {
     let sound = limits.frames > 0
         && limits.octets > 0
         && limits.seconds > 0
-        && (1..=99).contains(&limits.rekey_at_percent);
+        && (1..=99).contains(&limits.rekey_at_percent)
+        && (limits.rekey_every_us).is_none_or(|us| Limits::REKEY_EVERY_US.contains(&us));
     if sound {
         return Ok(());
     }
@@ -144,5 +145,6 @@ pub(super) fn check_limits(limits: &Limits) -> Result<(), Refusal> {
         octets: limits.octets,
         seconds: limits.seconds,
         percent: limits.rekey_at_percent,
+        every_us: limits.rekey_every_us,
     })
 }

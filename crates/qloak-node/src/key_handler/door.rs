@@ -3,9 +3,9 @@
 //! The driver owes the machine four things. It carries out actions in their order. An
 //! [`Action::InstallInbound`] is in force in the pipeline before a frame that is received after it is
 //! validated (apply changes after receiving a batch, before validating it), since the far node may use
-//! the SA as soon as it has read the [`Action::Send`] that follows. It reports [`Event::Usage`] of each
-//! encoding SA at least every ten milliseconds and at once after a switch: the far node is only told of
-//! a new encoding SA once the pipeline was seen to use it. It calls with [`Event::Tick`] when
+//! the SA as soon as it has read the [`Action::Send`] that follows. It reports [`Event::Usage`] at once
+//! after a switch, since the far node is only told of a new encoding SA once the pipeline was seen to use
+//! it; at once when a rekey has come due; and within milliseconds of a use. It calls with [`Event::Tick`] when
 //! [`super::KeyHandler::next_wake_ns`] has come.
 
 use std::fmt;
@@ -68,9 +68,10 @@ pub struct Timings {
     pub ready_timeout_ns: u64,
     /// How long an old inbound SA is kept once frames under the new one arrive.
     pub drain_ns: u64,
-    /// Between sync frames while traffic flows.
+    /// Between the first two copies of a sync that tells something new; doubled from copy to copy up to
+    /// `keepalive_ns`.
     pub sync_ns: u64,
-    /// Between sync frames on an idle link.
+    /// Between sync frames when there is nothing new.
     pub keepalive_ns: u64,
     /// After this long without an authentic frame the peer may have restarted.
     pub silent_ns: u64,
@@ -236,7 +237,8 @@ pub enum Refusal {
     PnForm(&'static str, ChannelNumber),
     /// A limit of zero, or a share outside 1 to 99.
     #[error(
-        "limits must be at least 1 frame, 1 octet and 1 second, rekey_at_percent 1 to 99; given {frames} frames, {octets} octets, {seconds} s, {percent} %"
+        "limits must be at least 1 frame, 1 octet and 1 second, rekey_at_percent 1 to 99; given {frames} frames, {octets} octets, {seconds} s, {percent} %{}",
+        every_us.map_or(String::new(), |us| format!(", a rekey each {us} us (rekey_every_us: 100 to 3600000000)"))
     )]
     Limits {
         /// Frames that were given.
@@ -247,6 +249,8 @@ pub enum Refusal {
         seconds: u64,
         /// Share that was given.
         percent: u8,
+        /// Time between rekeys that was given.
+        every_us: Option<u64>,
     },
     /// A size that the key RAM cannot have.
     #[error("the key RAM has 8 to 65536 slots; {0} were asked for")]

@@ -44,8 +44,8 @@ use crate::{
 /// How often the published state is renewed.
 const PUBLISH_EVERY_NS: u64 = 10_000_000;
 
-/// Longest sleep. The pipeline's news come each millisecond, and nobody wakes this thread for them.
-const NAP_MAX: Duration = Duration::from_millis(1);
+/// Longest sleep. What the pipeline's news bring that cannot wait wakes this thread.
+const NAP_MAX: Duration = Duration::from_millis(5);
 
 /// Shortest sleep: what is due sooner is done a little late rather than by spinning.
 const NAP_MIN: Duration = Duration::from_micros(50);

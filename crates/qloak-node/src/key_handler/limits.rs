@@ -28,9 +28,10 @@ pub const SYNC_CHANNELS_MAX: usize = 48;
 /// Octets of an agreement frame, without FCS: one standard Ethernet frame.
 pub const FRAME_OCTETS_MAX: usize = 1514;
 
-/// Key IDs remembered so that no key is ever used or fetched again: a day at one rekey in five seconds,
-/// or ten minutes at the fastest. The KME's own rule (delivered once) covers all before.
-pub const SPENT_MAX: usize = 16_384;
+/// Key IDs remembered so that no key is ever used or fetched again: a week at one rekey in five seconds, or
+/// a minute at a thousand a second each way, in ten megabytes. The KME's own rule (delivered once) covers all
+/// before.
+pub const SPENT_MAX: usize = 131_072;
 
 /// Key IDs that are asked for or wait to be asked for. Only an authenticated peer can name them.
 pub const WANTED_MAX: usize = 1024;
@@ -40,6 +41,9 @@ pub const RECORDS_KEPT: usize = 128;
 
 /// A key ID that failed is remembered for this long after it might have been asked for again.
 pub const RECORD_STALE_NS: u64 = 10_000_000_000;
+
+/// A few keys that are missing are asked for this long after the last ones.
+pub const TAKE_PAUSE_NS: u64 = 20_000_000;
 
 /// Fetches of keys ahead that may be under way at once; an announced key is always fetched.
 pub const PREFETCHES_MAX: usize = 4;
@@ -62,9 +66,6 @@ pub const FORGOTTEN_NS: u64 = 2_000_000_000;
 /// The pipeline is taken to have switched after this long even if it has not said so: longer than it
 /// waits for room on a line that stalls, since frames under the old SA may wait there.
 pub const CONFIRM_NS: u64 = 1_500_000_000;
-
-/// Traffic flows while the usage of an SA changed within this time.
-pub const BUSY_NS: u64 = 20_000_000;
 
 /// Frames under one SAK with 32-bit PNs (IEEE 802.1AE-2018, 10.5.2: PN 0 is never sent).
 pub const PN32_FRAMES_MAX: u64 = u32::MAX as u64;

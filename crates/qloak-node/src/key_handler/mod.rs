@@ -31,7 +31,7 @@
 //! any            | announce, key not here         | fetch the key                        | waiting
 //! any, waiting   | announce, key here             | install, ready with proof            | accepting
 //! waiting        | the key will never come        | refuse: key unknown                  | as before
-//! accepting      | a valid frame, a sync or an    | older SAs drain for 100 ms, then     | accepting
+//! accepting      | a valid frame, a sync or an    | older SAs drain (100 ms), then       | accepting
 //!                |   announce says it encodes     |   retire                             |
 //! any            | the peer restarted             | retire all                           | no SA
 //! ```
@@ -246,7 +246,7 @@ impl KeyHandler {
         let mut wake_ns = idle_ns.min(self.link_wake_ns()).min(self.supply_wake_ns());
         for channel in &self.channels {
             wake_ns = wake_ns
-                .min(channel.initiator.wake_ns())
+                .min(channel.initiator.wake_ns(self.now_ns))
                 .min(channel.target.wake_ns());
         }
         self.wake_ns = wake_ns;
@@ -261,12 +261,6 @@ impl KeyHandler {
             .offered
             .iter()
             .any(|offered| offered.id == suite.id)
-    }
-
-    /// True while frames flow on any channel.
-    fn busy(&self) -> bool {
-        let mut initiators = self.channels.iter().map(|channel| &channel.initiator);
-        initiators.any(|initiator| initiator.busy(self.now_ns))
     }
 
     /// True for a key that is announced now, of a channel or of the link.

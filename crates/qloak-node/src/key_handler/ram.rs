@@ -139,6 +139,16 @@ impl KeyRam {
             .collect()
     }
 
+    /// The names of the oldest keys that the peer was not told of; they count as told from now on.
+    pub(super) fn untold(&mut self, count: usize) -> Vec<KeyId> {
+        let untold = self.outbound.iter_mut().filter(|slot| !slot.named_ahead);
+        let told = |slot: &mut OutboundSlot| {
+            slot.named_ahead = true;
+            slot.named.id
+        };
+        untold.take(count).map(told).collect()
+    }
+
     /// Throws out a key that the peer cannot have.
     pub(super) fn drop_outbound(&mut self, id: KeyId) -> bool {
         let before = self.outbound.len();

@@ -21,6 +21,8 @@ use super::{
 pub(super) struct Supply {
     last_request: u64,
     open: Vec<Request>,
+    /// When keys were last asked for.
+    asked_ns: Option<u64>,
     take: Pause,
     fetch: Pause,
     /// Keys ahead that the peer named, in its order.
@@ -166,9 +168,13 @@ impl KeyHandler {
         }
         self.supply.forget_stale(now_ns);
         let coming = self.ram.outbound_len() + self.supply.coming();
-        let missing = self.fill().saturating_sub(coming);
-        if missing > 0 && now_ns >= self.supply.take.until_ns {
-            let at_once = self.config.keys_per_request as usize;
+        let (fill, at_once) = (self.fill(), self.config.keys_per_request as usize);
+        let missing = fill.saturating_sub(coming);
+        // Not a request for each key that goes: a quarter of those kept ready may, or a little time.
+        let many = missing >= at_once.min((fill / 4).max(1));
+        let asked_ns = self.supply.asked_ns;
+        let late = asked_ns.is_none_or(|ns| now_ns.saturating_sub(ns) >= limits::TAKE_PAUSE_NS);
+        if missing > 0 && (many || late) && now_ns >= self.supply.take.until_ns {
             // One request while the KME fails, several side by side while it serves.
             if self.supply.take.failures == 0 || self.supply.coming() == 0 {
                 self.ask_take(missing.min(at_once), actions);
@@ -179,6 +185,7 @@ impl KeyHandler {
 
     /// Asks for new keys.
     pub(super) fn ask_take(&mut self, count: usize, actions: &mut Vec<Action>) {
+        self.supply.asked_ns = Some(self.now_ns);
         let deadline_ns = self.now_ns + self.config.timings.kme_timeout_ns;
         let request = self.supply.request(Asked::Take { count }, deadline_ns);
         // `count` is bounded by KEYS_PER_REQUEST.
@@ -320,6 +327,8 @@ impl KeyHandler {
         self.supply.reachable = true;
         self.supply.take = Pause::default();
         self.supply_clear(actions);
+        // The peer is told of them, so that it fetches them in time.
+        self.link.hurry(self.now_ns);
     }
 
     /// True while enough outbound keys wait that a KME with none to spare is nobody's concern.

@@ -8,7 +8,10 @@ use std::{
     thread::Thread,
 };
 
-use qloak_api::{An, ChannelNumber, ClientPort, manage::StrayCounters};
+use qloak_api::{
+    An, ChannelNumber, ClientPort,
+    manage::{InboundCounters, StrayCounters},
+};
 use qloak_port::{Batch, Port, PortError, Waker};
 use qloak_secy::{Inbound, Sa, Verdict};
 use rtrb::{Consumer, Producer};
@@ -29,7 +32,7 @@ pub(crate) struct InboundThread {
     pub(crate) batch: Batch,
     pub(crate) verdicts: [Verdict; limits::BATCH_FRAMES],
     pub(crate) exits: Vec<Exit>,
-    pub(crate) channels: Vec<ChannelNumber>,
+    pub(crate) channels: Vec<Told>,
     pub(crate) changes: Consumer<InboundChange>,
     pub(crate) news: Producer<InboundNews>,
     pub(crate) control: Producer<ControlFrame>,
@@ -43,6 +46,19 @@ pub(crate) struct InboundThread {
     pub(crate) busy_poll: bool,
     /// Agreement frames longer than any that exists.
     pub(crate) oversized_agreement: u64,
+}
+
+/// A channel, and what was last told of it.
+pub(crate) struct Told {
+    number: ChannelNumber,
+    last: Option<(InboundCounters, [u64; An::COUNT])>,
+}
+
+impl Told {
+    /// A channel of which nothing was told.
+    pub(crate) fn new(number: ChannelNumber) -> Self {
+        Self { number, last: None }
+    }
 }
 
 /// A client port on its way out.
@@ -164,8 +180,10 @@ impl InboundThread {
         }
     }
 
+    /// What is new of each channel.
     fn tell_channels(&mut self) {
-        for &channel in &self.channels {
+        for told in &mut self.channels {
+            let channel = told.number;
             let counters = self.secy.counters(channel).unwrap_or_default();
             let lowest_pn = std::array::from_fn(|index| {
                 let an = An::from_low_bits(index as u8);
@@ -173,11 +191,16 @@ impl InboundThread {
                     .accepted(channel, an)
                     .map_or(0, |accepted| accepted.lowest_pn)
             });
-            let _ = self.news.push(InboundNews::Channel {
+            let news = InboundNews::Channel {
                 channel,
                 counters,
                 lowest_pn,
-            });
+            };
+            let now = Some((counters, lowest_pn));
+            // News that find no room are told the next time.
+            if told.last != now && self.news.push(news).is_ok() {
+                told.last = now;
+            }
         }
     }
 

@@ -5,12 +5,13 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    thread::Thread,
     time::Duration,
 };
 
-use qloak_api::{ChannelNumber, ClientPort, manage::OutboundCounters};
+use qloak_api::{An, ChannelNumber, ClientPort, manage::OutboundCounters};
 use qloak_port::{Batch, Port, PortError, Waker};
-use qloak_secy::{ChannelRef, Muxed, Outbound, Sa};
+use qloak_secy::{ChannelRef, Muxed, Outbound, Sa, Usage};
 use rtrb::{Consumer, Producer};
 
 use super::{
@@ -34,10 +35,12 @@ pub(crate) struct OutboundThread {
     pub(crate) secy: Outbound,
     pub(crate) clients: Vec<Entrance>,
     pub(crate) trunks: Vec<Trunk>,
+    pub(crate) channels: Vec<Told>,
     pub(crate) line: Box<dyn Port>,
     pub(crate) changes: Consumer<OutboundChange>,
     pub(crate) news: Producer<OutboundNews>,
     pub(crate) spent: Producer<Sa>,
+    pub(crate) key_handler: Thread,
     pub(crate) clock: Clock,
     pub(crate) waker: Arc<Waker>,
     pub(crate) stop: Arc<AtomicBool>,
@@ -50,6 +53,25 @@ pub(crate) struct OutboundThread {
     /// The other half, when one thread runs both. It takes turns with this one, and goes on while this one waits
     /// for room on the line: the far node may wait for the same.
     pub(crate) beside: Option<Box<InboundThread>>,
+}
+
+/// A channel, and what was last told of it.
+pub(crate) struct Told {
+    number: ChannelNumber,
+    /// Which of the trunks is the channel's; none when it is transparent.
+    trunk: Option<usize>,
+    last: Option<(OutboundCounters, Option<An>)>,
+}
+
+impl Told {
+    /// A channel of which nothing was told.
+    pub(crate) fn new(number: ChannelNumber, trunk: Option<usize>) -> Self {
+        Self {
+            number,
+            trunk,
+            last: None,
+        }
+    }
 }
 
 /// A client port on its way in.
@@ -87,6 +109,7 @@ impl OutboundThread {
     fn turn(&mut self) -> Result<bool, PortError> {
         self.apply_changes();
         let moved = self.round()?;
+        self.tell_due();
         let now_ns = self.clock.now_ns();
         if moved {
             self.news_times.happened();
@@ -233,6 +256,8 @@ impl OutboundThread {
                     if !self.secy.encode(channel, an, self.clock.now_ns()) {
                         tracing::error!(%channel, %an, "no such SA to encode with");
                     }
+                    // The far node is told once this is known to be so.
+                    self.tell_now(channel);
                     None
                 }
                 OutboundChange::Retire { channel, an } => {
@@ -265,27 +290,43 @@ impl OutboundThread {
         }
     }
 
+    /// A rekey that has become due is asked for at once.
+    fn tell_due(&mut self) {
+        while let Some(channel) = self.secy.take_due() {
+            self.tell_now(channel);
+        }
+    }
+
+    fn tell_now(&mut self, channel: ChannelNumber) {
+        if let Some(index) = self.channels.iter().position(|told| told.number == channel) {
+            self.channels[index].last = None;
+            self.tell_channel(index);
+        }
+        self.key_handler.unpark();
+    }
+
     fn tell_channels(&mut self) {
-        let mut last: Option<ChannelNumber> = None;
-        for entrance in &self.clients {
-            let channel = entrance.channel.number;
-            // Client ports of one channel stand together, so this tells of each channel once.
-            if last.replace(channel) == Some(channel) {
-                continue;
-            }
-            let late_frames = entrance
-                .trunk
-                .map_or(0, |trunk| self.trunks[trunk].late_frames());
-            let counters = OutboundCounters {
-                late_frames,
-                ..self.secy.counters(channel).unwrap_or_default()
-            };
-            // News that find no room are told again the next time.
-            let _ = self.news.push(OutboundNews::Channel {
-                channel,
-                usage: self.secy.usage(channel),
-                counters,
-            });
+        (0..self.channels.len()).for_each(|index| self.tell_channel(index));
+    }
+
+    /// What is new of a channel.
+    fn tell_channel(&mut self, index: usize) {
+        let told = &mut self.channels[index];
+        let trunk = told.trunk.map(|trunk| &self.trunks[trunk]);
+        let counters = OutboundCounters {
+            late_frames: trunk.map_or(0, Trunk::late_frames),
+            ..self.secy.counters(told.number).unwrap_or_default()
+        };
+        let usage = self.secy.usage(told.number);
+        let now = Some((counters, usage.map(|usage: Usage| usage.an)));
+        let news = OutboundNews::Channel {
+            channel: told.number,
+            usage,
+            counters,
+        };
+        // News that find no room are told the next time.
+        if told.last != now && self.news.push(news).is_ok() {
+            told.last = now;
         }
     }
 

@@ -175,6 +175,29 @@ fn rekeys_faster_than_the_line_drains_wait_for_it() {
 }
 
 #[test]
+fn a_rekey_each_millisecond_loses_nothing() {
+    for seed in seeds(3) {
+        let mut plan = Plan::new(seed);
+        plan.frames_per_ms = 5;
+        plan.timings.drain_ns = MS;
+        plan.limits.rekey_every_us = Some(500);
+        let mut world = World::new(plan);
+        world.run_until(500, "both ends open", World::open);
+        let discarded = world.book.discarded;
+        world.run_ms(1000);
+        world.frames_per_ms = 0;
+        world.run_ms(20);
+        for side in Side::BOTH {
+            let rekeys = rekeys(&world, side);
+            // The threads of these nodes go round once in a millisecond, so some take two.
+            assert!(rekeys >= 800, "seed {seed}: {rekeys}");
+            assert_eq!(world.book.lost(side), 0, "seed {seed}");
+        }
+        assert_eq!(world.book.discarded, discarded, "seed {seed}");
+    }
+}
+
+#[test]
 fn a_slow_pipeline_is_waited_for() {
     for seed in seeds(5) {
         let mut plan = Plan::new(seed);

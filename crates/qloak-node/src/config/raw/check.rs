@@ -15,7 +15,7 @@ use super::{
     RawChannel, RawConfig, RawKme, RawPolicy, RawTls, line::checked_port, pipeline::RawPipeline,
 };
 use crate::{
-    config::{Channel, Config, ConfigError, Kme, beside},
+    config::{Channel, Config, ConfigError, Kme, Line, beside},
     cores,
     key_handler::limits::FILL_KEYS_DEFAULT,
     limits,
@@ -105,9 +105,14 @@ impl RawConfig {
             limits::KEY_RAM_SLOTS,
             "key_ram.slots",
         )?;
+        let drain_span = self.line.drain_us.as_ref().map(Spanned::span);
+        let line = self.line.check(text, directory)?;
+        check_drain(&line, &channels).map_err(|what| {
+            ConfigError::at(text, drain_span.unwrap_or_default(), "line.drain_us", what)
+        })?;
         Ok(Config {
             name: self.name,
-            line: self.line.check(text, directory)?,
+            line,
             kme: self.kme.check(text, directory, &tls)?,
             clients,
             kernel,
@@ -260,6 +265,26 @@ impl RawChannel {
             constant_rate_bps,
         })
     }
+}
+
+/// What waits for its beat at a constant rate has to leave long before the SA that sealed it goes.
+fn check_drain(line: &Line, channels: &[Channel]) -> Result<(), String> {
+    for channel in channels {
+        let Some(bps) = channel.constant_rate_bps else {
+            continue;
+        };
+        let bits = limits::CONSTANT_RATE_WAITING * 8 * line.frame_octets_max as u64;
+        let least_us = 2 * bits * 1_000_000 / bps;
+        if u64::from(line.drain_us) < least_us {
+            return Err(format!(
+                "{} is given, but frames of channel {} may wait {} us for their beat (constant_rate_bps): twice that is the least",
+                line.drain_us,
+                channel.number,
+                least_us / 2
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn checked_rate(

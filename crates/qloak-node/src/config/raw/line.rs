@@ -105,15 +105,32 @@ impl RawLine {
             };
             lanes = (0..).zip(lanes).map(impaired).collect();
         }
+        let lane_hold_us = ranged(
+            text,
+            self.lane_hold_us,
+            limits::LANE_HOLD_US_DEFAULT,
+            limits::LANE_HOLD_US,
+            "line.lane_hold_us",
+        )?;
+        let drain_span = self.drain_us.as_ref().map(Spanned::span);
+        let drain_us = ranged(
+            text,
+            self.drain_us,
+            limits::DRAIN_US_DEFAULT,
+            limits::DRAIN_US,
+            "line.drain_us",
+        )?;
+        if lanes.len() > 1 && drain_us < 2 * lane_hold_us {
+            let what = format!(
+                "{drain_us} is given, but a lane may be {lane_hold_us} us late (line.lane_hold_us): twice that is the least"
+            );
+            let span = drain_span.unwrap_or_default();
+            return Err(ConfigError::at(text, span, "line.drain_us", what));
+        }
         Ok(Line {
             lanes,
-            lane_hold_us: ranged(
-                text,
-                self.lane_hold_us,
-                limits::LANE_HOLD_US_DEFAULT,
-                limits::LANE_HOLD_US,
-                "line.lane_hold_us",
-            )?,
+            lane_hold_us,
+            drain_us,
             address: self.address.into_inner(),
             peer_address: self.peer_address.into_inner(),
             peer: self.peer.into_inner(),

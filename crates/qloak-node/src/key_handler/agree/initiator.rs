@@ -37,7 +37,6 @@ pub(in crate::key_handler) struct Initiator {
     pub(in crate::key_handler) closed: bool,
     pub(in crate::key_handler) rekeys: u64,
     pub(in crate::key_handler) last_suite_change_ns: Option<u64>,
-    used_ns: Option<u64>,
 }
 
 /// The SA that encodes.
@@ -51,6 +50,8 @@ pub(in crate::key_handler) struct Encoding {
     frames: u64,
     octets: u64,
     confirmed: bool,
+    /// The peer was told that it encodes, by one sync at least.
+    told: bool,
 }
 
 /// The next SA, announced and not yet ready.
@@ -81,7 +82,6 @@ impl Initiator {
             closed: false,
             rekeys: 0,
             last_suite_change_ns: None,
-            used_ns: None,
         }
     }
 
@@ -110,16 +110,22 @@ impl Initiator {
         self.change.as_ref().is_some_and(|c| c.named.id == id)
     }
 
-    pub(in crate::key_handler) fn busy(&self, now_ns: u64) -> bool {
-        let recent = |used_ns| now_ns.saturating_sub(used_ns) < limits::BUSY_NS;
-        self.used_ns.is_some_and(recent)
+    /// True while a sync has to tell of a new encoding SA.
+    pub(in crate::key_handler) fn has_news(&self, now_ns: u64) -> bool {
+        self.confirmed(now_ns).is_some_and(|sa| !sa.told)
     }
 
-    /// When the change in flight has to be announced again.
-    pub(in crate::key_handler) fn wake_ns(&self) -> u64 {
-        self.change
-            .as_ref()
-            .map_or(u64::MAX, |change| change.next_ns)
+    /// The encoding SA as a sync tells of it.
+    pub(in crate::key_handler) fn tell(&mut self, now_ns: u64) -> Option<Encoding> {
+        let sa = self.confirmed(now_ns)?;
+        self.encoding = Some(Encoding { told: true, ..sa });
+        Some(sa)
+    }
+
+    /// When the change in flight has to be announced again, or the SA comes due or ends by time alone.
+    pub(in crate::key_handler) fn wake_ns(&self, now_ns: u64) -> u64 {
+        let again_ns = self.change.as_ref().map(|change| change.next_ns);
+        again_ns.unwrap_or(u64::MAX).min(self.ages_ns(now_ns))
     }
 }
 
@@ -365,11 +371,7 @@ impl KeyHandler {
             return;
         };
         let news = !sa.confirmed;
-        let used = frames != sa.frames;
         (sa.frames, sa.octets, sa.confirmed) = (frames, octets, true);
-        if used {
-            initiator.used_ns = Some(now_ns);
-        }
         let life = initiator.life(now_ns, xpn);
         let over = matches!(life, Life::Over(_));
         if news {
@@ -434,6 +436,7 @@ impl Initiator {
             frames: 0,
             octets: 0,
             confirmed: false,
+            told: false,
         })
     }
 }

@@ -45,6 +45,7 @@ pub(in crate::key_handler) struct Link {
     renewals: u32,
     hello_renewals: u32,
     sync_at_ns: u64,
+    sync_pause_ns: u64,
     ahead_at_ns: u64,
     ahead_turn: usize,
     sync_turn: usize,
@@ -110,6 +111,7 @@ impl Link {
             renewals: 0,
             hello_renewals: 0,
             sync_at_ns: 0,
+            sync_pause_ns: 0,
             ahead_at_ns: 0,
             ahead_turn: 0,
             sync_turn: 0,
@@ -133,9 +135,10 @@ impl Link {
         self.heard_ns = old.heard_ns;
     }
 
-    /// The next sync goes out at once.
+    /// The next sync goes out at once, and copies soon after it: it has something new to tell.
     pub(in crate::key_handler) fn hurry(&mut self, now_ns: u64) {
         self.sync_at_ns = now_ns;
+        self.sync_pause_ns = 0;
     }
 
     /// True while a hello waits for its welcome with this key.

@@ -27,7 +27,7 @@ pub(crate) struct Set {
     /// Number or name of the channel
     channel: String,
     /// Name of the suite, see `qloak suite list`; left out, it stays
-    #[arg(required_unless_present_any = ["frames", "octets", "seconds", "rekey_at_percent"])]
+    #[arg(required_unless_present_any = ["frames", "octets", "seconds", "rekey_at_percent", "rekey_every_us"])]
     suite: Option<String>,
     /// Wait until both ends encode with it, at most so long (10 unless said)
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "10")]
@@ -44,6 +44,9 @@ pub(crate) struct Set {
     /// Share of a limit at which the next key is agreed on, 1 to 99
     #[arg(long, value_name = "PERCENT", help_heading = "Limits of a key")]
     rekey_at_percent: Option<u8>,
+    /// Time after which a key is replaced however far its limits are, in microseconds; 0: the limits alone decide
+    #[arg(long, value_name = "MICROSECONDS", help_heading = "Limits of a key")]
+    rekey_every_us: Option<u64>,
     // Last: its heading is that of every argument after it.
     #[command(flatten)]
     connection: Connection,
@@ -150,6 +153,10 @@ impl Set {
             octets: self.octets.unwrap_or(standing.octets),
             seconds: self.seconds.unwrap_or(standing.seconds),
             rekey_at_percent: self.rekey_at_percent.unwrap_or(standing.rekey_at_percent),
+            rekey_every_us: match self.rekey_every_us {
+                Some(us) => Some(us).filter(|us| *us > 0),
+                None => standing.rekey_every_us,
+            },
         }
     }
 

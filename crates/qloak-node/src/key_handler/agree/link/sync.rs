@@ -12,14 +12,15 @@ use crate::key_handler::{
 impl KeyHandler {
     pub(super) fn sync(&mut self, actions: &mut Vec<Action>) {
         let timings = self.config.timings;
-        let pause_ns = if self.busy() {
-            timings.sync_ns
-        } else {
-            timings.keepalive_ns
+        let mut ahead = self.ram.untold(limits::AHEAD_MAX);
+        // Copies of what is new become rarer; as long as keys are untold, the next sync has more.
+        let pause_ns = match ahead.len() {
+            limits::AHEAD_MAX => timings.sync_ns,
+            _ => self.link.sync_pause_ns.max(timings.sync_ns),
         };
         self.link.sync_at_ns = self.now_ns + pause_ns;
-        let mut ahead = Vec::new();
-        if self.now_ns >= self.link.ahead_at_ns {
+        self.link.sync_pause_ns = (pause_ns * 2).min(timings.keepalive_ns);
+        if ahead.is_empty() && self.now_ns >= self.link.ahead_at_ns {
             self.link.ahead_at_ns = self.now_ns + timings.keepalive_ns;
             if self.link.ahead_turn >= self.ram.outbound_len() {
                 self.link.ahead_turn = 0;
@@ -36,24 +37,33 @@ impl KeyHandler {
         self.say(&body, actions);
     }
 
-    /// The encoding SAs that the pipeline was seen to use, in turn if they do not fit one frame.
+    /// The encoding SAs that the pipeline was seen to use: new ones first, the others in turn if they do not
+    /// fit one frame.
     fn sync_channels(&mut self) -> Vec<SyncChannel> {
-        let all = self.channels.len();
-        let most = all.min(limits::SYNC_CHANNELS_MAX);
+        let (now_ns, all) = (self.now_ns, self.channels.len());
+        let news = (0..all).filter(|&at| self.channels[at].initiator.has_news(now_ns));
+        let mut told: Vec<usize> = news.take(limits::SYNC_CHANNELS_MAX).collect();
         let start = self.link.sync_turn;
-        self.link.sync_turn = if all == 0 { 0 } else { (start + most) % all };
-        (0..most)
-            .filter_map(|step| {
-                let channel = &self.channels[(start + step) % all];
-                let sa = channel.initiator.confirmed(self.now_ns)?;
-                Some(SyncChannel {
-                    channel: channel.number.number(),
-                    an: sa.an,
-                    suite: channel.suite_id(sa.suite),
-                    change: sa.change,
-                })
+        let mut steps = 0;
+        while steps < all && told.len() < limits::SYNC_CHANNELS_MAX {
+            let at = (start + steps) % all;
+            steps += 1;
+            if !told.contains(&at) {
+                told.push(at);
+            }
+        }
+        self.link.sync_turn = (start + steps) % all.max(1);
+        let told = told.into_iter().filter_map(|at| {
+            let channel = &mut self.channels[at];
+            let sa = channel.initiator.tell(now_ns)?;
+            Some(SyncChannel {
+                channel: channel.number.number(),
+                an: sa.an,
+                suite: channel.suite_id(sa.suite),
+                change: sa.change,
             })
-            .collect()
+        });
+        told.collect()
     }
 
     pub(super) fn link_alarms(&mut self, actions: &mut Vec<Action>) {
