@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{An, Carriage, ChannelNumber, ClientPort, KeyId, Limits, SaeId, Sci};
+use crate::{An, Carriage, ChannelNumber, ClientPort, KeyId, Limits, NodeLatency, SaeId, Sci};
 
 /// `GET /v1/state` of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -22,6 +22,9 @@ pub struct NodeState {
     pub channels: Vec<ChannelState>,
     /// Frames that no channel took, by reason.
     pub strays: StrayCounters,
+    /// How long client frames are in the node; none where the kernel carries them.
+    #[serde(default)]
+    pub latency: Option<NodeLatency>,
     /// The key handler.
     pub key_handler: KeyHandlerState,
     /// What is wrong now, oldest first; empty when all is well.
@@ -39,6 +42,48 @@ pub struct PortState {
     pub kind: String,
     /// Counters since start.
     pub counters: PortCounters,
+    /// What is done to its frames on purpose; none for a port that is left alone. Loud wherever it is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub impairments: Option<PortImpairments>,
+}
+
+/// What an impaired port, which is a thing of the lab, has done to frames since it was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PortImpairments {
+    /// To frames that it received.
+    pub receive: FaultCounters,
+    /// To frames that it transmitted.
+    pub transmit: FaultCounters,
+}
+
+/// What was done to frames of one way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FaultCounters {
+    /// Frames that came.
+    pub taken: u64,
+    /// Frames that vanished, those for which there was no room included.
+    pub lost: u64,
+    /// Frames that were made because a frame was to come twice.
+    pub duplicated: u64,
+    /// Frames that had to wait.
+    pub delayed: u64,
+    /// Frames that went on behind one that had come later.
+    pub reordered: u64,
+    /// Frames with wrong bits, by bit errors or the radio.
+    pub damaged: u64,
+}
+
+impl FaultCounters {
+    /// The faults by their names.
+    pub fn by_name(&self) -> [(&'static str, u64); 5] {
+        [
+            ("lost", self.lost),
+            ("duplicated", self.duplicated),
+            ("delayed", self.delayed),
+            ("reordered", self.reordered),
+            ("damaged", self.damaged),
+        ]
+    }
 }
 
 /// What went through a port. `received` is from the outside to the node.
@@ -73,6 +118,9 @@ pub struct ClientState {
     pub discarded_closed: u64,
     /// Frames discarded at the entrance because they do not fit the line.
     pub discarded_oversize: u64,
+    /// Frames discarded at the entrance because no channel carries their VLAN.
+    #[serde(default)]
+    pub discarded_vlan: u64,
     /// Frames of the far node's port of this number that were handed out here.
     pub delivered_frames: u64,
 }
@@ -96,6 +144,8 @@ pub struct ChannelState {
     pub number: ChannelNumber,
     /// Its name in the configuration.
     pub name: String,
+    /// The far node.
+    pub peer: SaeId,
     /// How client frames are carried.
     pub carriage: Carriage,
     /// Whether it carries frames.

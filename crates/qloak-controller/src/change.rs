@@ -11,10 +11,11 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use qloak_api::{
-    ChannelNumber, Problem, SaeId,
+    CaptureOrder, ChannelNumber, Problem, SaeId,
     control::{ChannelView, Intent, LinkRecord},
     manage::{ChannelState, KeyOperation},
 };
+use qloak_door::Flow;
 
 use crate::{
     controller::Controller,
@@ -64,7 +65,7 @@ impl Controller {
         };
         self.stand(&key, Some(standing.clone())).await?;
         let [a, b] = [&record.a, &record.b].map(|node| {
-            let steps = plan::steps(&intent, self.fresh_end(node, channel).as_ref());
+            let steps = plan::steps(&intent, self.fresh_end(node, &key).as_ref());
             self.push(&key, node, steps)
         });
         let (a, b) = tokio::join!(a, b);
@@ -173,6 +174,20 @@ impl Controller {
         }
     }
 
+    /// Begins a capture at a node.
+    ///
+    /// # Errors
+    /// 404 without such a node, 400 for an order out of bounds, 409 when the node refuses, 502 when it does not
+    /// answer.
+    pub async fn capture(&self, node: &SaeId, order: &CaptureOrder) -> Result<Flow, Problem> {
+        order.check().map_err(Problem::bad_request)?;
+        let south = self.south(node)?;
+        south.capture(order).await.map_err(|error| match error {
+            SouthError::Refused(why) => Problem::conflict(format!("{node} refused: {why}")),
+            SouthError::Failed(why) => Problem::peer(why),
+        })
+    }
+
     /// Restores what stood before, first on disk, then at each end that was touched.
     pub(crate) async fn roll_back(
         &self,
@@ -277,9 +292,10 @@ impl Controller {
                 .nodes
                 .get(node)
                 .is_some_and(|seen| seen.state.is_some());
-            if seen && picture.end(node, channel).is_none() {
+            if seen && picture.end_of(link, node, channel).is_none() {
                 return Err(Problem::conflict(format!(
-                    "{node} has no channel {channel}; configure it there first, since a channel needs both ends"
+                    "{node} has no channel {channel} on link {}; configure it there first, since a channel needs both ends",
+                    link.name
                 )));
             }
         }
@@ -310,11 +326,9 @@ impl Controller {
     }
 
     /// An end as seen after the last push; what was seen before says nothing about now.
-    pub(crate) fn fresh_end(&self, node: &SaeId, channel: ChannelNumber) -> Option<ChannelState> {
+    pub(crate) fn fresh_end(&self, node: &SaeId, key: &ChannelKey) -> Option<ChannelState> {
         let picture = self.picture();
-        let link = picture.topology.link_of(node)?.name.clone();
-        let key = ChannelKey { link, channel };
-        fresh(&picture, &key, node).then(|| picture.end(node, channel).cloned())?
+        fresh(&picture, key, node).then(|| picture.end(node, key.channel).cloned())?
     }
 }
 

@@ -99,3 +99,6 @@ pub const LIMIT_FRAMES_MIN: u64 = 16;
 
 /// Least octets per SAK, for the same reason.
 pub const LIMIT_OCTETS_MIN: u64 = 4096;
+
+/// Pieces of a capture that wait for the caller; the node drops and counts what does not fit.
+pub const CAPTURE_PIECES_WAITING: usize = 4;

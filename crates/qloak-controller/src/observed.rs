@@ -118,6 +118,17 @@ impl Picture {
         state.channels.iter().find(|state| state.number == channel)
     }
 
+    /// The same, if the channel leads along this link.
+    pub fn end_of(
+        &self,
+        link: &LinkRecord,
+        node: &SaeId,
+        channel: ChannelNumber,
+    ) -> Option<&ChannelState> {
+        self.end(node, channel)
+            .filter(|end| leads_along(end, node, link))
+    }
+
     /// Whether both ends meet the intent, by answers newer than the last push.
     pub fn met(&self, link: &LinkRecord, key: &ChannelKey) -> bool {
         let Some(standing) = self.intents.get(key) else {
@@ -131,7 +142,7 @@ impl Picture {
                         .asked_at
                         .is_some_and(|asked| pushed.is_none_or(|pushed| asked >= pushed))
             });
-            let end = self.end(node, key.channel);
+            let end = self.end_of(link, node, key.channel);
             fresh && end.is_some_and(|end| plan::met(&standing.intent, end))
         })
     }
@@ -140,8 +151,16 @@ impl Picture {
     pub fn channel_numbers(&self, link: &LinkRecord) -> Vec<ChannelNumber> {
         let seen = [&link.a, &link.b]
             .into_iter()
-            .filter_map(|node| self.nodes.get(node)?.state.as_ref())
-            .flat_map(|state| state.channels.iter().map(|channel| channel.number));
+            .filter_map(|node| Some((link, self.nodes.get(node)?.state.as_ref()?)))
+            .flat_map(|(link, state)| {
+                // On a shared line a node has channels to others too.
+                let own = |channel: &&ChannelState| leads_along(channel, &state.node, link);
+                state
+                    .channels
+                    .iter()
+                    .filter(own)
+                    .map(|channel| channel.number)
+            });
         let wanted = self
             .intents
             .keys()
@@ -161,7 +180,7 @@ impl Picture {
         };
         let ends: Vec<(&SaeId, &ChannelState)> = [&link.a, &link.b]
             .into_iter()
-            .filter_map(|node| Some((node, self.end(node, channel)?)))
+            .filter_map(|node| Some((node, self.end_of(link, node, channel)?)))
             .collect();
         let standing = self.intents.get(&key);
         ChannelView {
@@ -242,4 +261,9 @@ fn end_view(node: &SaeId, end: &ChannelState) -> EndView {
 
 fn whole_ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+/// Whether a channel of a node leads to the other end of a link.
+fn leads_along(channel: &ChannelState, node: &SaeId, link: &LinkRecord) -> bool {
+    let far = if link.a == *node { &link.b } else { &link.a };
+    channel.peer == *far
 }

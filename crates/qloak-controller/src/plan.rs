@@ -64,6 +64,7 @@ mod tests {
         ChannelState {
             number: 1.try_into().expect("a channel"),
             name: "trunk".to_owned(),
+            peer: "b".parse().expect("a name"),
             carriage: Carriage::Aggregated,
             status: ChannelStatus::Open,
             suite_intended: intended.to_owned(),

@@ -47,7 +47,7 @@ impl Backoff {
 const ITSELF: &str = "the controller";
 
 impl Controller {
-    /// Pushes to a node whatever differs there from the intents of its link.
+    /// Pushes to a node whatever differs there from the intents of its links.
     pub(crate) async fn reconcile(&self, node: &SaeId) {
         for (link, key) in self.wanted_of(node) {
             let lock = self.link_change(&link.name);
@@ -56,7 +56,7 @@ impl Controller {
             let Some(standing) = self.picture().intents.get(&key).cloned() else {
                 continue;
             };
-            let Some(end) = self.fresh_end(node, key.channel) else {
+            let Some(end) = self.fresh_end(node, &key) else {
                 if self.fresh_but_missing(node, &key) {
                     self.trouble(&key, Some(format!("{node} has no channel {}", key.channel)));
                 }
@@ -229,11 +229,13 @@ impl Controller {
 
     fn wanted_of(&self, node: &SaeId) -> Vec<(LinkRecord, ChannelKey)> {
         let picture = self.picture();
-        let Some(link) = picture.topology.link_of(node) else {
-            return Vec::new();
-        };
-        let keys = picture.intents.keys().filter(|key| key.link == link.name);
-        keys.map(|key| (link.clone(), key.clone())).collect()
+        let links = picture.topology.links_of(node);
+        links
+            .flat_map(|link| {
+                let keys = picture.intents.keys().filter(|key| key.link == link.name);
+                keys.map(|key| (link.clone(), key.clone()))
+            })
+            .collect()
     }
 
     fn back_off(&self, slot: (ChannelKey, SaeId)) {

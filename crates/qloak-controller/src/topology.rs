@@ -3,7 +3,7 @@
 //! Pure data. A record enters by `add_*` or not at all, so that these hold always:
 //! - a URL is `https://host[:port]`, without a path;
 //! - the two ends of a link are known nodes and differ;
-//! - a node stands in one link, since it has one line port;
+//! - two nodes have one link at most; a node on a line that several share stands in one for each far node;
 //! - what a link needs cannot be removed.
 
 use std::collections::BTreeMap;
@@ -70,7 +70,7 @@ impl Topology {
     /// # Errors
     /// There is none of that name, or a link ends at it.
     pub fn remove_node(&mut self, name: &SaeId) -> Result<NodeRecord, Fault> {
-        if let Some(link) = self.link_of(name) {
+        if let Some(link) = self.links_of(name).next() {
             return Err(Fault::Conflict(format!(
                 "link {} ends at {name}; remove the link first",
                 link.name
@@ -111,8 +111,8 @@ impl Topology {
     /// Adds a link.
     ///
     /// # Errors
-    /// Its name is not valid or taken, an end is unknown, both ends are the same, an end stands in
-    /// another link, or there are too many.
+    /// Its name is not valid or taken, an end is unknown, both ends are the same or have a link already,
+    /// or there are too many.
     pub fn add_link(&mut self, record: LinkRecord) -> Result<(), Fault> {
         check_link_name(&record.name)?;
         if self.links.contains_key(&record.name) {
@@ -132,12 +132,15 @@ impl Topology {
                     known(self.nodes.keys())
                 )));
             }
-            if let Some(other) = self.link_of(end) {
-                return Err(Fault::Conflict(format!(
-                    "{end} stands in link {} already, and a node has one line port",
-                    other.name
-                )));
-            }
+        }
+        if let Some(other) = self
+            .links_of(&record.a)
+            .find(|link| link.a == record.b || link.b == record.b)
+        {
+            return Err(Fault::Conflict(format!(
+                "{} and {} are the ends of link {} already",
+                record.a, record.b, other.name
+            )));
         }
         room("links", self.links.len(), limits::LINKS_MAX)?;
         self.links.insert(record.name.clone(), record);
@@ -174,11 +177,10 @@ impl Topology {
             .ok_or_else(|| missing("node", name, self.nodes.keys()))
     }
 
-    /// The link that a node stands in.
-    pub fn link_of(&self, node: &SaeId) -> Option<&LinkRecord> {
-        self.links
-            .values()
-            .find(|link| link.a == *node || link.b == *node)
+    /// The links that a node stands in.
+    pub fn links_of(&self, node: &SaeId) -> impl Iterator<Item = &LinkRecord> {
+        let stands = move |link: &&LinkRecord| link.a == *node || link.b == *node;
+        self.links.values().filter(stands)
     }
 }
 
@@ -281,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_needs_two_free_nodes() {
+    fn a_link_needs_two_nodes_that_have_none() {
         let mut topology = three_nodes();
         assert!(matches!(
             topology.add_link(link("l", "a", "a")),
@@ -297,9 +299,15 @@ mod tests {
             Err(Fault::Conflict(_))
         ));
         assert!(matches!(
-            topology.add_link(link("m", "b", "c")),
+            topology.add_link(link("m", "b", "a")),
             Err(Fault::Conflict(_))
         ));
+        // A line that three nodes share.
+        topology.add_link(link("m", "b", "c")).expect("sound");
+        let b = id("b");
+        let names = topology.links_of(&b).map(|link| link.name.as_str());
+        let names: Vec<_> = names.collect();
+        assert_eq!(names, ["l", "m"]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use reqwest::{Method, Url, header};
 use serde::{Serialize, de::DeserializeOwned};
 use zeroize::Zeroizing;
 
-use crate::{DoorError, TlsFiles, client_config, limits};
+use crate::{DoorError, Flow, TlsFiles, client_config, limits};
 
 /// Asks one server. Cheap to clone; clones share connections.
 #[derive(Debug, Clone)]
@@ -146,29 +146,9 @@ impl Client {
         body: Option<Vec<u8>>,
     ) -> Result<Reply, DoorError> {
         let url = format!("{}{path}", self.base_url());
-        let wrong = |reason: String| DoorError::Url {
-            url: url.clone(),
-            reason,
-        };
-        let method =
-            Method::from_bytes(method.as_bytes()).map_err(|error| wrong(error.to_string()))?;
-        let target = Url::parse(&url).map_err(|error| wrong(error.to_string()))?;
-        let mut request = self
-            .http
-            .request(method, target)
-            .timeout(self.patience)
-            .header(header::ACCEPT, "application/json");
-        if let Some(body) = body {
-            // The body may hold keys: this buffer is wiped when the transport has let go of it.
-            let body = Bytes::from_owner(Zeroizing::new(body));
-            request = request
-                .header(header::CONTENT_TYPE, "application/json")
-                .body(body);
-        }
-        let mut response = request
-            .send()
-            .await
-            .map_err(|error| self.failed(&url, &error))?;
+        let mut response = self
+            .send(&url, method, body, ("application/json", self.patience))
+            .await?;
         let status = response.status().as_u16();
         let announced =
             usize::try_from(response.content_length().unwrap_or(4096)).unwrap_or(usize::MAX);
@@ -189,6 +169,72 @@ impl Client {
             body.extend_from_slice(&chunk);
         }
         Ok(Reply { status, body })
+    }
+
+    /// POST a JSON document and read an answer that comes bit by bit, for as long as `lasts` beside the usual time
+    /// for an answer.
+    ///
+    /// # Errors
+    /// As [`Client::get_json`], but `NotJson`.
+    pub async fn post_flow<B: Serialize + ?Sized>(
+        &self,
+        path: &str,
+        body: &B,
+        lasts: Duration,
+    ) -> Result<Flow, DoorError> {
+        let url = format!("{}{path}", self.base_url());
+        let body = self.text_of(path, body)?;
+        let patience = self.patience + lasts;
+        let response = self
+            .send(&url, "POST", Some(body), ("*/*", patience))
+            .await?;
+        let status = response.status().as_u16();
+        let client = self.clone().with_patience(patience);
+        let mut flow = Flow::new(response, client, url.clone());
+        if (200..300).contains(&status) {
+            return Ok(flow);
+        }
+        let mut body = Vec::new();
+        while let Some(piece) = flow.next().await? {
+            body.extend_from_slice(&piece);
+            if body.len() > limits::PROBLEM_OCTETS_MAX {
+                break;
+            }
+        }
+        let body = String::from_utf8_lossy(&body).into_owned();
+        Err(DoorError::Status { url, status, body })
+    }
+
+    async fn send(
+        &self,
+        url: &str,
+        method: &str,
+        body: Option<Vec<u8>>,
+        (accept, patience): (&str, Duration),
+    ) -> Result<reqwest::Response, DoorError> {
+        let wrong = |reason: String| DoorError::Url {
+            url: url.to_owned(),
+            reason,
+        };
+        let method =
+            Method::from_bytes(method.as_bytes()).map_err(|error| wrong(error.to_string()))?;
+        let target = Url::parse(url).map_err(|error| wrong(error.to_string()))?;
+        let mut request = self
+            .http
+            .request(method, target)
+            .timeout(patience)
+            .header(header::ACCEPT, accept);
+        if let Some(body) = body {
+            // The body may hold keys: this buffer is wiped when the transport has let go of it.
+            let body = Bytes::from_owner(Zeroizing::new(body));
+            request = request
+                .header(header::CONTENT_TYPE, "application/json")
+                .body(body);
+        }
+        request
+            .send()
+            .await
+            .map_err(|error| self.failed(url, &error))
     }
 
     /// A text as one segment of a path: everything but letters, digits and `-._~` percent-encoded
@@ -240,7 +286,7 @@ impl Client {
     }
 
     /// Finds the real cause in the chain of causes and says whose fault it is.
-    fn failed(&self, url: &str, error: &reqwest::Error) -> DoorError {
+    pub(crate) fn failed(&self, url: &str, error: &reqwest::Error) -> DoorError {
         let url = url.to_owned();
         let (tls, words) = causes(error);
         // Once a connection stands, only a fault of certificates says that no handler was reached: in

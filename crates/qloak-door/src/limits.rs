@@ -36,6 +36,9 @@ pub const STREAMS_MAX: u32 = 128;
 /// Octets of an answer that a client reads. State documents of a full node are below 1 MiB.
 pub const ANSWER_OCTETS_MAX: usize = 8 << 20;
 
+/// Octets of a refusal where an answer was to come bit by bit.
+pub const PROBLEM_OCTETS_MAX: usize = 64 << 10;
+
 /// How long a client waits for a connection.
 pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 

@@ -214,8 +214,10 @@ fn room(frame: &mut qloak_port::Frame) -> Room<'_> {
 fn config((wanted, number): (&Wanted, u16)) -> ChannelConfig {
     ChannelConfig {
         number: ChannelNumber::try_from(number).expect("a channel's number"),
+        peer_address: None,
         carriage: wanted.carriage,
         clients: wanted.clients.clone().map(client).collect(),
+        vlans: Vec::new(),
         xpn: wanted.xpn,
         replay_window: wanted.replay_window,
         limits: Limits::default(),

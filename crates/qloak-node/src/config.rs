@@ -42,8 +42,12 @@ pub struct Config {
     pub channels: Vec<Channel>,
     /// The KME that serves this node.
     pub kme: Kme,
+    /// Further far nodes, on a line that more than two nodes share.
+    pub further: Vec<Peer>,
     /// Where the management door listens.
     pub manage_listen: SocketAddr,
+    /// Which sides an operator may record.
+    pub capture: CaptureSides,
     /// The node's certificate.
     pub tls: TlsFiles,
     /// Slots of the key RAM.
@@ -52,6 +56,22 @@ pub struct Config {
     pub key_ram_fill: u32,
     /// Unauthenticated suites that may be used.
     pub hazmat: Vec<&'static Suite>,
+    /// The file that says all this, if it was one.
+    pub file: Option<PathBuf>,
+}
+
+/// Which sides of a node may be recorded. Only the node's own configuration says so: client frames in the clear are
+/// what the node is there to hide, and the controller must not be able to ask for them on its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CaptureSides {
+    /// None.
+    Off,
+    /// The line side, which whoever holds the line sees anyway.
+    #[default]
+    Line,
+    /// The client side too.
+    Both,
 }
 
 /// The protected side.
@@ -82,8 +102,12 @@ pub struct Channel {
     pub name: String,
     /// How client frames are carried.
     pub carriage: Carriage,
+    /// Its far node: 0 is the line's, the others are the further ones in their order.
+    pub peer: usize,
     /// Which client ports it carries.
     pub clients: Vec<ClientPort>,
+    /// Which VLANs of them; empty: all that no other channel names.
+    pub vlans: Vec<u16>,
     /// The suite to start with.
     pub suite: &'static Suite,
     /// 64-bit packet numbers.
@@ -97,6 +121,17 @@ pub struct Channel {
     /// Bits per second on the wire that an aggregated channel makes up, with line frames of one size, whatever
     /// it carries; none when they leave as client frames come.
     pub constant_rate_bps: Option<u64>,
+}
+
+/// A far node.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    /// Its SAE ID.
+    pub name: SaeId,
+    /// The address of its line port.
+    pub address: MacAddress,
+    /// The KME that gives the keys shared with it.
+    pub kme: Kme,
 }
 
 /// The key management entity.
@@ -120,7 +155,37 @@ impl Config {
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = refuse::read_bounded(path)?;
         let directory = path.parent().map(Path::to_path_buf).unwrap_or_default();
-        Self::parse(&text, &directory).map_err(|error| error.in_file(path))
+        let config = Self::parse(&text, &directory).map_err(|error| error.in_file(path))?;
+        Ok(Self {
+            file: Some(path.to_path_buf()),
+            ..config
+        })
+    }
+
+    /// The far nodes: the line's, then the further ones.
+    pub fn peers(&self) -> Vec<Peer> {
+        let first = Peer {
+            name: self.line.peer.clone(),
+            address: self.line.peer_address,
+            kme: self.kme.clone(),
+        };
+        std::iter::once(first)
+            .chain(self.further.iter().cloned())
+            .collect()
+    }
+
+    /// The name of the far node of a channel.
+    pub(crate) fn peer(&self, channel: &Channel) -> &SaeId {
+        let further = channel.peer.checked_sub(1);
+        let further = further.and_then(|index| self.further.get(index));
+        further.map_or(&self.line.peer, |peer| &peer.name)
+    }
+
+    /// The address of the line port at the far end of a channel.
+    pub(crate) fn peer_address(&self, channel: &Channel) -> MacAddress {
+        let further = channel.peer.checked_sub(1);
+        let further = further.and_then(|index| self.further.get(index));
+        further.map_or(self.line.peer_address, |peer| peer.address)
     }
 
     /// Checks the text of a configuration; relative paths are taken from `directory`.

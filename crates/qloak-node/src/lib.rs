@@ -5,11 +5,13 @@
 //! reaches the pipeline as one message between two batches. `node` puts one encryptor together, and
 //! [`run`] runs one or several in a process.
 
+pub mod capture;
 mod clock;
 mod config;
 mod cores;
 mod kernel;
 pub mod key_handler;
+mod latency;
 mod library;
 pub mod limits;
 mod manage;
@@ -26,7 +28,7 @@ use std::{
 
 use qloak_api::{ChannelNumber, SuiteEntry};
 
-pub use config::{Config, ConfigError, Pipeline};
+pub use config::{CaptureSides, Config, ConfigError, Pipeline};
 pub use kernel::KernelError;
 
 /// Why a node does not run.

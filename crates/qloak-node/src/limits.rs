@@ -55,6 +55,12 @@ pub const KEY_RAM_FILL: std::ops::RangeInclusive<u32> = 1..=32_768;
 /// Weights of client ports: beyond 64 a port of weight 1 would wait for whole megabytes of another's.
 pub const WEIGHTS: std::ops::RangeInclusive<u8> = 1..=64;
 
+/// News of stations on their way from the inbound to the outbound thread.
+pub const STATION_RING: usize = 1024;
+
+/// Far nodes beside the line's own: as many as a mesh has channels.
+pub const FURTHER_PEERS_MAX: usize = qloak_secy::limits::MESH_CHANNELS_MAX - 1;
+
 /// Lanes of a line.
 pub const LANES_MAX: usize = qloak_port::limits::LANES_MAX;
 
@@ -85,3 +91,22 @@ pub const WAIT_US: std::ops::RangeInclusive<u16> = 0..=1000;
 
 /// The same unless told otherwise: a fifth of what the seed 000 adds in all.
 pub const WAIT_US_DEFAULT: u16 = 20;
+
+/// Line frames that a channel has begun at most before they are sealed: a full batch with few channels, and no more
+/// memory than 512 of them in all as long as a channel has what the longest client frame needs.
+pub fn trunk_frames(trunks: usize) -> usize {
+    const ALL: usize = 512;
+    (ALL / trunks.max(1)).clamp(qloak_secy::limits::LINE_BATCH_FRAMES_MIN, BATCH_FRAMES)
+}
+/// Batches of client frames whose times are told apart while they wait in the line frames of a channel: more than the
+/// frames of 64 octets that fit into a batch of line frames when each came alone.
+pub const WAITING_MARKS: usize = 2048;
+
+/// Octets between a pipeline thread and a capture: 8 ms of a line of 8 Gb/s, longer than the door's task sleeps.
+pub const CAPTURE_RING_OCTETS: usize = 8 << 20;
+
+/// The same of the key handler's thread, which sends some hundred frames a second.
+pub const CAPTURE_AGREEMENT_OCTETS: usize = 256 << 10;
+
+/// Octets that a capture takes out of a ring at once, so that a busy side does not keep the other's frames waiting.
+pub const CAPTURE_PIECE_OCTETS: usize = 2 << 20;

@@ -4,8 +4,11 @@
 //! here touches a frame or a key. State comes back the other way by telemetry only: a reader sees
 //! the last published [`NodeState`] and never stops the data path.
 //!
+//! A capture alone takes frames out: their copies, of the side that the node's own configuration allows.
+//!
 //! Access: any certificate of the CA may read; roles `operator` and `controller` may change.
 
+mod capture;
 mod metrics;
 
 use std::sync::Arc;
@@ -24,7 +27,10 @@ use qloak_api::{
 };
 use qloak_door::Caller;
 
-use crate::key_handler::drive::{Desk, Order};
+use crate::{
+    capture::recorder::Captures,
+    key_handler::drive::{Desk, Order},
+};
 
 /// Roles whose certificates may change something.
 const WRITERS: [&str; 2] = ["operator", "controller"];
@@ -37,6 +43,8 @@ pub(crate) struct Manage {
     pub(crate) library: Vec<SuiteEntry>,
     /// Where commands are handed in.
     pub(crate) desk: Desk,
+    /// Where frames are recorded; none where the kernel carries them.
+    pub(crate) captures: Option<Captures>,
 }
 
 /// The management door's routes.
@@ -48,8 +56,9 @@ pub(crate) fn router(manage: Arc<Manage>) -> Router {
         .route("/v1/channels/{number}/limits", put(set_limits))
         .route("/v1/channels/{number}/rekey", post(rekey))
         .route("/v1/keys", post(keys))
+        .route("/v1/capture", post(capture::capture))
         .route("/metrics", get(metrics_page))
-        .fallback(async || refusal(Problem::not_found("this door has /v1/state, /v1/suites, /v1/channels/N/{suite,limits,rekey}, /v1/keys, /metrics")))
+        .fallback(async || refusal(Problem::not_found("this door has /v1/state, /v1/suites, /v1/channels/N/{suite,limits,rekey}, /v1/keys, /v1/capture, /metrics")))
         .with_state(manage)
 }
 

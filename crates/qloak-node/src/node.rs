@@ -10,6 +10,7 @@
 //! ```
 
 use std::{
+    collections::BTreeSet,
     path::Path,
     sync::{
         Arc,
@@ -29,19 +30,22 @@ use qloak_port::{Batch, LanesConfig, Port, PortConfig, Sizes, Waker};
 use qloak_secy::{ChannelConfig, Inbound, LineConfig, Outbound, Verdict};
 
 use crate::{
-    Error,
+    Error, capture,
     clock::Clock,
-    config::{Config, Pipeline},
+    config::{Channel, Config, Peer, Pipeline},
     cores, kernel,
     key_handler::{
-        AgreeChannel, KeyHandler, KeyHandlerConfig, Timings, plane::LineOutlet, source::Source,
+        AgreeChannel, KeyHandlerConfig, Timings, peers::KeyHandlers, plane::LineOutlet,
+        source::Source,
     },
+    latency::Histogram,
     library, limits,
     pipeline::{
         Patience,
         fair::Share,
         inbound::{self, Exit, InboundThread},
-        outbound::{self, Entrance, OutboundThread},
+        news::port_impairments,
+        outbound::{self, Destination, Entrance, OutboundThread},
         rest::NewsTimes,
         trunk::Trunk,
     },
@@ -104,13 +108,17 @@ impl Node {
             qloak_door::server_config(&config.tls)?,
         )
         .await?;
-        let source = Source::new(&config.kme, config.line.peer.clone())?;
+        let peers = config.peers();
+        let sources = peers
+            .iter()
+            .map(|peer| Source::new(&peer.kme, peer.name.clone()));
+        let sources = sources.collect::<Result<_, _>>()?;
         let side = KeySide {
             config,
             level,
             library,
             door,
-            source,
+            sources,
             clock: Clock::started_now(),
             stop: Arc::default(),
         };
@@ -137,8 +145,7 @@ impl Node {
                 takes,
             });
         }
-        let core = KeyHandler::new(key_handler(&config, offered))
-            .map_err(|refusal| Error::KeyHandler(refusal.to_string()))?;
+        let handlers = key_handlers(&config, offered)?;
         let outbound_waker = Arc::new(Waker::new()?);
         let inbound_waker = match config.pipeline.threads {
             1 => Arc::clone(&outbound_waker),
@@ -148,26 +155,47 @@ impl Node {
         let (spent_outbound, outbound_spent) = rtrb::RingBuffer::new(limits::SPENT_RING);
         let (spent_inbound, inbound_spent) = rtrb::RingBuffer::new(limits::SPENT_RING);
         let sizes = sizes();
+        let [
+            (outbound_stopwatch, outbound_times),
+            (inbound_stopwatch, inbound_times),
+        ] = [Histogram::new(), Histogram::new()];
+        let clients = ports.clients.iter();
+        let (witnesses, captures) = capture::ready(
+            &config,
+            &*ports.line,
+            clients.map(|(number, port)| (*number, &**port as &dyn Port)),
+            clock,
+            &stop,
+            [&outbound_waker, &inbound_waker],
+        );
         let running = side.start(Plane {
-            core,
+            handlers,
             rings: key_rings,
             outlet: Box::new(LineOutlet {
                 line: ports.line.twin()?,
                 batch: Batch::with_sizes(1, sizes),
+                witness: witnesses.keys,
             }),
             wakers: [Arc::clone(&outbound_waker), Arc::clone(&inbound_waker)],
             spent: vec![outbound_spent, inbound_spent],
             line: ports.line_state(),
             clients: ports.client_states(&config),
+            times: Some([outbound_times, inbound_times]),
+            captures: Some(captures),
         })?;
 
         let (line, channels) = secy(&config);
-        let outbound = outbound_parts(&config, &ports, Outbound::new(&line, &channels)?, sizes)?;
+        let (stations_inbound, stations_outbound) = rtrb::RingBuffer::new(limits::STATION_RING);
+        let parts = OutboundParts::new(&config, &ports, Outbound::new(&line, &channels)?)?;
         let outbound = OutboundThread {
-            secy: outbound.0,
-            clients: outbound.1,
-            trunks: outbound.2,
-            channels: outbound.3,
+            secy: parts.secy,
+            clients: parts.entrances,
+            trunk_of: parts.trunk_of,
+            paced: parts.paced,
+            leaving: parts.leaving,
+            trunks: parts.trunks,
+            channels: parts.told,
+            stations: stations_outbound,
             line: ports.line.twin()?,
             changes: rings.outbound,
             news: rings.outbound_news,
@@ -181,6 +209,8 @@ impl Node {
             news_times: NewsTimes::default(),
             busy_poll: config.pipeline.busy_poll,
             beside: None,
+            witness: witnesses.outbound,
+            stopwatch: outbound_stopwatch,
         };
         let exit = |(number, port): (qloak_api::ClientPort, Box<dyn Port>)| Exit {
             number,
@@ -203,6 +233,7 @@ impl Node {
             changes: rings.inbound,
             news: rings.inbound_news,
             control: rings.control,
+            stations: stations_inbound,
             spent: spent_inbound,
             key_handler: running.thread(),
             clock,
@@ -211,6 +242,8 @@ impl Node {
             news_times: NewsTimes::default(),
             busy_poll: config.pipeline.busy_poll,
             oversized_agreement: 0,
+            witness: witnesses.inbound,
+            stopwatch: inbound_stopwatch,
         };
         Ok(running.finish(carriers(&config, &stop, outbound, inbound)?))
     }
@@ -254,6 +287,7 @@ impl Ports {
                 port: port_state(&**port),
                 discarded_closed: 0,
                 discarded_oversize: 0,
+                discarded_vlan: 0,
                 delivered_frames: 0,
             })
         };
@@ -287,6 +321,7 @@ pub(crate) fn port_state(port: &dyn Port) -> PortState {
         name: port.name().to_owned(),
         kind: port.kind().as_str().to_owned(),
         counters: PortCounters::default(),
+        impairments: port.impairments().as_ref().map(port_impairments),
     }
 }
 
@@ -305,10 +340,13 @@ fn secy(config: &Config) -> (LineConfig, Vec<ChannelConfig>) {
         peer_address: config.line.peer_address,
         frame_octets_max: config.line.frame_octets_max,
     };
-    let channel = |channel: &crate::config::Channel| ChannelConfig {
+    let peers = config.peers();
+    let channel = |channel: &Channel| ChannelConfig {
         number: channel.number,
+        peer_address: peers.get(channel.peer).map(|peer| peer.address),
         carriage: channel.carriage,
         clients: channel.clients.clone(),
+        vlans: channel.vlans.clone(),
         xpn: channel.xpn,
         replay_window: channel.replay_window,
         limits: channel.limits,
@@ -316,11 +354,26 @@ fn secy(config: &Config) -> (LineConfig, Vec<ChannelConfig>) {
     (line, config.channels.iter().map(channel).collect())
 }
 
-pub(crate) fn key_handler(
+/// A key handler for each far node.
+pub(crate) fn key_handlers(
     config: &Config,
-    offered: Vec<&'static qloak_cipher::suite::Suite>,
+    offered: Vec<&'static Suite>,
+) -> Result<KeyHandlers, Error> {
+    let peers = config.peers();
+    let of_peer = (0..).zip(&peers);
+    let configs = of_peer.map(|(index, peer)| key_handler(config, index, peer, offered.clone()));
+    let numbers = config.channels.iter().map(|channel| channel.number);
+    KeyHandlers::new(configs.collect(), numbers.collect())
+        .map_err(|refusal| Error::KeyHandler(refusal.to_string()))
+}
+
+fn key_handler(
+    config: &Config,
+    index: usize,
+    peer: &Peer,
+    offered: Vec<&'static Suite>,
 ) -> KeyHandlerConfig {
-    let channel = |channel: &crate::config::Channel| AgreeChannel {
+    let channel = |channel: &Channel| AgreeChannel {
         number: channel.number,
         suite: channel.suite,
         limits: channel.limits,
@@ -329,13 +382,18 @@ pub(crate) fn key_handler(
     };
     KeyHandlerConfig {
         address: config.line.address,
-        peer_address: config.line.peer_address,
+        peer_address: peer.address,
         sae_id: config.name.clone(),
-        peer_sae_id: config.line.peer.clone(),
+        peer_sae_id: peer.name.clone(),
         ram_slots: config.key_ram_slots,
         fill_keys: config.key_ram_fill,
-        keys_per_request: config.kme.keys_per_request,
-        channels: config.channels.iter().map(channel).collect(),
+        keys_per_request: peer.kme.keys_per_request,
+        channels: config
+            .channels
+            .iter()
+            .filter(|channel| channel.peer == index)
+            .map(channel)
+            .collect(),
         offered,
         boot: *uuid::Uuid::new_v4().as_bytes(),
         timings: Timings {
@@ -383,50 +441,82 @@ fn carriers(
     ])
 }
 
-type OutboundParts = (Outbound, Vec<Entrance>, Vec<Trunk>, Vec<outbound::Told>);
+/// What the outbound thread is made of.
+struct OutboundParts {
+    secy: Outbound,
+    entrances: Vec<Entrance>,
+    trunks: Vec<Trunk>,
+    paced: Vec<usize>,
+    trunk_of: Vec<Option<usize>>,
+    leaving: Batch,
+    told: Vec<outbound::Told>,
+}
 
-/// The entrances in the order of their channels, and a line batch for each aggregated channel.
-fn outbound_parts(
-    config: &Config,
-    ports: &Ports,
-    mut secy: Outbound,
-    sizes: Sizes,
-) -> Result<OutboundParts, Error> {
-    let mut entrances = Vec::new();
-    let mut trunks = Vec::new();
-    let mut told = Vec::new();
-    for channel in &config.channels {
-        let Some(reference) = secy.channel(channel.number) else {
-            continue;
+impl OutboundParts {
+    fn new(config: &Config, ports: &Ports, mut secy: Outbound) -> Result<Self, Error> {
+        // No line frame is longer than the line takes.
+        let line_sizes = Sizes {
+            octets_max: config.line.frame_octets_max,
+            ..sizes()
         };
-        let trunk = (channel.carriage == Carriage::Aggregated).then_some(trunks.len());
-        if trunk.is_some() {
-            secy.set_wait(channel.number, u64::from(channel.wait_us) * 1000);
-            secy.set_one_size(channel.number, channel.constant_rate_bps.is_some());
-            trunks.push(match channel.constant_rate_bps {
-                Some(bps) => Trunk::paced(reference, sizes, bps, config.line.frame_octets_max),
-                None => Trunk::new(reference, sizes),
+        let aggregated = |channel: &&Channel| channel.carriage == Carriage::Aggregated;
+        let frames = limits::trunk_frames(config.channels.iter().filter(aggregated).count());
+        let (mut trunks, mut trunk_of, mut told) = (Vec::new(), Vec::new(), Vec::new());
+        for channel in &config.channels {
+            let aggregated = channel.carriage == Carriage::Aggregated;
+            let reference = secy.channel(channel.number).filter(|_| aggregated);
+            let trunk = reference.map(|reference| {
+                secy.set_wait(channel.number, u64::from(channel.wait_us) * 1000);
+                secy.set_one_size(channel.number, channel.constant_rate_bps.is_some());
+                trunks.push(match channel.constant_rate_bps {
+                    Some(bps) => {
+                        Trunk::paced(reference, line_sizes, bps, config.line.frame_octets_max)
+                    }
+                    None => Trunk::new(reference, frames, line_sizes),
+                });
+                trunks.len() - 1
             });
+            trunk_of.push(trunk);
+            told.push(outbound::Told::new(channel.number, trunk));
         }
-        told.push(outbound::Told::new(channel.number, trunk));
-        for (number, port) in ports
-            .clients
-            .iter()
-            .filter(|(number, _)| channel.clients.contains(number))
-        {
+        let mut entrances = Vec::new();
+        // In the order of their channels.
+        let clients = config.channels.iter().flat_map(|channel| &channel.clients);
+        let mut seen = BTreeSet::new();
+        for client in clients.filter(|client| seen.insert(**client)) {
+            let Some((_, port)) = ports.clients.iter().find(|(number, _)| number == client) else {
+                continue;
+            };
             entrances.push(Entrance {
-                number: *number,
-                channel: reference,
-                trunk,
+                number: *client,
+                to: match secy.classify(*client) {
+                    Some(channel) => Destination::Whole {
+                        channel,
+                        trunk: trunk_of[channel.index()],
+                    },
+                    None => Destination::Sorted,
+                },
                 port: port.twin()?,
-                batch: Batch::with_sizes(limits::BATCH_FRAMES, sizes),
-                share: Share::new(config.weights.get(number).copied().unwrap_or(1)),
+                batch: Batch::with_sizes(limits::BATCH_FRAMES, sizes()),
+                came_ns: 0,
+                share: Share::new(config.weights.get(client).copied().unwrap_or(1)),
                 discarded_closed: 0,
                 discarded_oversize: 0,
+                discarded_vlan: 0,
             });
         }
+        let most = trunks.iter().map(Trunk::frames).max().unwrap_or(1);
+        let paced = (0..trunks.len()).filter(|&index| trunks[index].is_paced());
+        Ok(Self {
+            paced: paced.collect(),
+            leaving: Batch::with_sizes(most, line_sizes),
+            secy,
+            entrances,
+            trunks,
+            trunk_of,
+            told,
+        })
     }
-    Ok((secy, entrances, trunks, told))
 }
 
 /// A thread that stops the whole node when it ends, by an error or a panic too: a node whose other

@@ -166,8 +166,10 @@ impl Job {
         };
         let channel = ChannelConfig {
             number,
+            peer_address: None,
             carriage: Carriage::Transparent,
             clients: vec![client],
+            vlans: Vec::new(),
             xpn: self.salt.is_some(),
             replay_window: limits::REPLAY_WINDOW_MAX,
             limits: Limits::default(),

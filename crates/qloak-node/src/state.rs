@@ -3,10 +3,10 @@
 //! The key handler's thread collects the news and draws the picture every few milliseconds; readers
 //! take the last one and never stop anybody.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use qloak_api::{
-    An, Sci,
+    An, NodeLatency, Sci,
     manage::{
         ChannelState, ClientState, InboundCounters, InboundState, NodeState, OutboundCounters,
         OutboundState, PortState, SaState, StrayCounters,
@@ -16,6 +16,7 @@ use qloak_api::{
 use crate::{
     config::{Channel, Config},
     key_handler::{AgreeState, AgreedSa, ChannelAgreement},
+    latency::Histogram,
     pipeline::news::{InboundNews, OutboundNews},
 };
 
@@ -28,6 +29,8 @@ pub(crate) struct Picture {
     line_dropped: u64,
     undelivered: BTreeMap<u8, u64>,
     strays: StrayCounters,
+    /// Outbound and inbound.
+    times: Option<[Arc<Histogram>; 2]>,
 }
 
 #[derive(Default)]
@@ -56,7 +59,13 @@ impl Picture {
             line_dropped: 0,
             undelivered: BTreeMap::new(),
             strays: StrayCounters::default(),
+            times: None,
         }
+    }
+
+    /// With the times that the outbound and the inbound thread record, if they see frames.
+    pub(crate) fn with_times(self, times: Option<[Arc<Histogram>; 2]>) -> Self {
+        Self { times, ..self }
     }
 
     pub(crate) fn outbound(&mut self, news: OutboundNews) {
@@ -76,12 +85,14 @@ impl Picture {
                 counters,
                 discarded_closed,
                 discarded_oversize,
+                discarded_vlan,
             } => {
                 if let Some(entry) = self.clients.get_mut(&client.number()) {
                     entry.port.counters = counters;
                     entry.delivered_frames = counters.transmitted_frames;
                     entry.discarded_closed = discarded_closed;
                     entry.discarded_oversize = discarded_oversize;
+                    entry.discarded_vlan = discarded_vlan;
                 }
             }
             OutboundNews::LineDropped(frames) => self.line_dropped = frames,
@@ -101,6 +112,7 @@ impl Picture {
                     entry.lowest_pn = lowest_pn;
                 }
             }
+            InboundNews::Impaired(impairments) => self.line.impairments = Some(impairments),
             InboundNews::ClientDropped { client, frames } => {
                 self.undelivered.insert(client.number(), frames);
             }
@@ -136,6 +148,10 @@ impl Picture {
                 bad_agreement: keys.malformed + self.strays.bad_agreement,
                 ..self.strays
             },
+            latency: self.times.as_ref().map(|[outbound, inbound]| NodeLatency {
+                outbound: outbound.read(),
+                inbound: inbound.read(),
+            }),
             key_handler: keys.key_handler,
             alarms: keys.alarms,
             hazmat_allowed: self
@@ -153,6 +169,7 @@ impl Picture {
         ChannelState {
             number: config.number,
             name: config.name.clone(),
+            peer: self.config.peer(config).clone(),
             carriage: config.carriage,
             status: agreed.status,
             suite_intended: agreed.suite_intended.name.to_owned(),
@@ -163,7 +180,7 @@ impl Picture {
                 counters: news.outbound,
             },
             inbound: InboundState {
-                sci: Sci::new(self.config.line.peer_address, config.number),
+                sci: Sci::new(self.config.peer_address(config), config.number),
                 accepted: agreed
                     .accepted
                     .iter()

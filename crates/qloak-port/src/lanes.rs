@@ -16,7 +16,7 @@ use std::{
 };
 
 use crate::{
-    Batch, Counters, Kind, Port, PortConfig, PortError, Sizes, impair::Clock,
+    Batch, Counters, Impairments, Kind, Port, PortConfig, PortError, Sizes, impair::Clock,
     lasting::open_lasting, limits, monotonic, sys,
 };
 
@@ -275,6 +275,11 @@ impl Port for LanesPort {
     /// Probes go out when it is asked for frames.
     fn nap_max(&self) -> Option<Duration> {
         Some(Duration::from_nanos(limits::LANE_PROBE_NS / 2))
+    }
+
+    fn impairments(&self) -> Option<Impairments> {
+        let all = self.lanes.iter().filter_map(|lane| lane.impairments());
+        all.reduce(Impairments::and)
     }
 
     fn counters(&self) -> Counters {

@@ -12,7 +12,7 @@ use std::{
 use proptest::prelude::*;
 use qloak_port::{
     Batch, Pace, PcapConfig, Port, PortConfig, Sizes,
-    capture::{CaptureError, Reader, Writer},
+    capture::{CaptureError, NgWriter, Reader, Recorded, Statistics, Way, Writer},
     open,
 };
 
@@ -43,6 +43,60 @@ fn read(file: &[u8]) -> Result<Vec<(u64, Vec<u8>)>, CaptureError> {
 
 fn words(file: &[u8]) -> String {
     read(file).unwrap_err().to_string()
+}
+
+#[test]
+fn a_pcapng_file_of_ours_reads_back_here_and_elsewhere() {
+    let mut writer = NgWriter::new("qloak test", "two interfaces");
+    writer.interface("line eth0", "as protected", 65_535);
+    writer.interface("client 1 c1", "in the clear", 20);
+    let frames: Vec<Vec<u8>> = (60..75).map(|octets| vec![octets as u8; octets]).collect();
+    let begun_ns = 1_700_000_000_123_456_789;
+    for (number, octets) in (0..).zip(&frames) {
+        writer.frame(&Recorded {
+            interface: number % 2,
+            stamp_ns: begun_ns + u64::from(number),
+            way: [Way::Received, Way::Transmitted][number as usize / 2 % 2],
+            wire_octets: 100 + number,
+            octets,
+        });
+    }
+    let said = [(9, 1), (8, 0)].map(|(passed, dropped)| Statistics { passed, dropped });
+    (0..)
+        .zip(said)
+        .for_each(|(interface, statistics)| writer.statistics(interface, begun_ns, statistics));
+    let file = writer.take();
+    assert!(writer.is_empty());
+
+    let mut reader = Reader::new(Cursor::new(&file)).unwrap();
+    let mut number = 0;
+    while reader.advance().unwrap() {
+        let (frame, origin) = (reader.frame(), reader.origin());
+        assert_eq!(frame.octets, frames[number]);
+        assert_eq!(frame.stamp_ns, begun_ns + number as u64);
+        assert_eq!(frame.wire_octets, 100 + number);
+        assert_eq!(origin.interface, number % 2);
+        assert_eq!(
+            origin.way,
+            Some([Way::Received, Way::Transmitted][number / 2 % 2])
+        );
+        number += 1;
+    }
+    assert_eq!(number, frames.len());
+    let seen: Vec<_> = reader.interfaces_seen().collect();
+    assert_eq!(
+        seen,
+        [("line eth0", Some(said[0])), ("client 1 c1", Some(said[1]))]
+    );
+
+    let mut other = pcap_file::pcapng::PcapNgReader::new(Cursor::new(&file)).unwrap();
+    let mut blocks = Vec::new();
+    while let Some(block) = other.next_block() {
+        if let pcap_file::pcapng::Block::EnhancedPacket(packet) = block.unwrap() {
+            blocks.push(packet.data.to_vec());
+        }
+    }
+    assert_eq!(blocks, frames);
 }
 
 /// A pcapng block of either byte order.

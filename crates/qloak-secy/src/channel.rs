@@ -13,7 +13,7 @@ use crate::limits;
 pub struct LineConfig {
     /// Address of this node's line port.
     pub address: MacAddress,
-    /// Address of the far node's line port.
+    /// Address of the far node's line port, for channels that name no other.
     pub peer_address: MacAddress,
     /// Longest frame that the line takes, protected, without FCS: 256 to 16 000 octets.
     pub frame_octets_max: usize,
@@ -24,16 +24,28 @@ pub struct LineConfig {
 pub struct ChannelConfig {
     /// Its number, the same at both ends.
     pub number: ChannelNumber,
+    /// The far node's line port, on a line that more than two nodes share; none: the line's.
+    pub peer_address: Option<MacAddress>,
     /// How client frames are carried.
     pub carriage: Carriage,
     /// The client ports it carries: exactly one if transparent, 1 to 64 if aggregated.
     pub clients: Vec<ClientPort>,
+    /// The VLANs of these client ports that it carries, 1 to 4094; empty: all that no other channel of the
+    /// client port names. Empty if transparent.
+    pub vlans: Vec<u16>,
     /// 64-bit PNs (the default); else 32-bit.
     pub xpn: bool,
     /// Frames that may arrive out of order; 0 means strictly in order.
     pub replay_window: u64,
     /// How long each SA may encode.
     pub limits: Limits,
+}
+
+impl ChannelConfig {
+    /// The far node's line port.
+    pub fn peer(&self, line: &LineConfig) -> MacAddress {
+        self.peer_address.unwrap_or(line.peer_address)
+    }
 }
 
 /// Why a configuration cannot be: the operator's fault.
@@ -59,8 +71,10 @@ pub enum ConfigError {
         /// The channel's number.
         number: ChannelNumber,
     },
-    /// A client port in two channels, or twice in one.
-    #[error("client port {client} is given to channel {number}, but has a channel already")]
+    /// A client port in two channels that want the same of its frames, or twice in one.
+    #[error(
+        "client port {client} is given to channel {number}, but has a channel already: two of them need other VLANs, or other far nodes (a mesh), and both aggregated"
+    )]
     ClientTwice {
         /// The client port.
         client: ClientPort,
@@ -76,6 +90,22 @@ pub enum ConfigError {
         number: ChannelNumber,
         /// Client ports given.
         given: usize,
+    },
+    /// A VLAN that does not exist, or of a transparent channel.
+    #[error(
+        "channel {number} carries VLAN {vlan}: an aggregated channel carries VLANs 1 to 4094, a transparent one everything"
+    )]
+    Vlan {
+        /// The channel.
+        number: ChannelNumber,
+        /// The VLAN.
+        vlan: u16,
+    },
+    /// A mesh of too many channels.
+    #[error("client port {client} has a mesh of more than 16 channels")]
+    Mesh {
+        /// The client port.
+        client: ClientPort,
     },
     /// Replay window too large.
     #[error("channel {number} has a replay window of {given} frames: at most 65536 are allowed")]
@@ -141,18 +171,23 @@ pub fn check(line: &LineConfig, channels: &[ChannelConfig]) -> Result<(), Config
             given: line.frame_octets_max,
         });
     }
-    for address in [line.address, line.peer_address] {
-        if address.0[0] & 1 != 0 || line.address == line.peer_address {
+    let others = channels.iter().filter_map(|channel| channel.peer_address);
+    if line.address.0[0] & 1 != 0 {
+        return Err(ConfigError::Address {
+            address: line.address,
+        });
+    }
+    for address in std::iter::once(line.peer_address).chain(others) {
+        if address.0[0] & 1 != 0 || line.address == address {
             return Err(ConfigError::Address { address });
         }
     }
-    let mut clients_taken = 0_u64;
     for (index, channel) in channels.iter().enumerate() {
         let number = channel.number;
         if channels[..index].iter().any(|other| other.number == number) {
             return Err(ConfigError::ChannelTwice { number });
         }
-        check_clients(channel, &mut clients_taken)?;
+        check_shares(line, channel, &channels[..index])?;
         if channel.replay_window > limits::REPLAY_WINDOW_MAX {
             return Err(ConfigError::ReplayWindow {
                 number,
@@ -164,7 +199,7 @@ pub fn check(line: &LineConfig, channels: &[ChannelConfig]) -> Result<(), Config
     Ok(())
 }
 
-fn check_clients(channel: &ChannelConfig, taken: &mut u64) -> Result<(), ConfigError> {
+fn check_clients(channel: &ChannelConfig) -> Result<(), ConfigError> {
     let number = channel.number;
     let given = channel.clients.len();
     let allowed = match channel.carriage {
@@ -174,11 +209,49 @@ fn check_clients(channel: &ChannelConfig, taken: &mut u64) -> Result<(), ConfigE
     if !allowed {
         return Err(ConfigError::Clients { number, given });
     }
-    for &client in &channel.clients {
-        if *taken & client_bit(client) != 0 {
+    for (index, &client) in channel.clients.iter().enumerate() {
+        if channel.clients[..index].contains(&client) {
             return Err(ConfigError::ClientTwice { client, number });
         }
-        *taken |= client_bit(client);
+    }
+    let transparent = channel.carriage == Carriage::Transparent;
+    let wrong = |vlan: &&u16| transparent || !(1..=4094).contains(*vlan);
+    match channel.vlans.iter().find(wrong) {
+        Some(&vlan) => Err(ConfigError::Vlan { number, vlan }),
+        None => Ok(()),
+    }
+}
+
+/// Checks the client ports and VLANs of a channel, and whether those before it can have some in common.
+pub fn check_shares(
+    line: &LineConfig,
+    channel: &ChannelConfig,
+    before: &[ChannelConfig],
+) -> Result<(), ConfigError> {
+    check_clients(channel)?;
+    let number = channel.number;
+    for &client in &channel.clients {
+        let sharing = before
+            .iter()
+            .filter(|other| other.clients.contains(&client));
+        let mut mesh = 1;
+        for other in sharing {
+            let aggregated = |channel: &ChannelConfig| channel.carriage == Carriage::Aggregated;
+            if !aggregated(channel) || !aggregated(other) {
+                return Err(ConfigError::ClientTwice { client, number });
+            }
+            let same_vlan = match channel.vlans.as_slice() {
+                [] => other.vlans.is_empty(),
+                vlans => vlans.iter().any(|vlan| other.vlans.contains(vlan)),
+            };
+            if same_vlan && channel.peer(line) == other.peer(line) {
+                return Err(ConfigError::ClientTwice { client, number });
+            }
+            mesh += usize::from(same_vlan);
+        }
+        if mesh > limits::MESH_CHANNELS_MAX {
+            return Err(ConfigError::Mesh { client });
+        }
     }
     Ok(())
 }
@@ -262,8 +335,10 @@ mod tests {
     ) -> ChannelConfig {
         ChannelConfig {
             number: number.try_into().unwrap(),
+            peer_address: None,
             carriage,
             clients: clients.map(|client| client.try_into().unwrap()).collect(),
+            vlans: Vec::new(),
             xpn: true,
             replay_window: 64,
             limits: Limits::default(),

@@ -70,6 +70,7 @@ impl Inbound {
         frame: &[u8],
         mut deliver: impl FnMut(ClientPort, &[u8]),
     ) {
+        let meshes = &mut self.meshes;
         let Some(state) = self.channels.get_mut(usize::from(valid.channel.index)) else {
             return;
         };
@@ -82,7 +83,14 @@ impl Inbound {
             .sa
             .as_ref()
             .map_or(0, |sa| sa.generation);
-        if state.demux(generation, frame, &mut deliver).is_err() {
+        let mut rightly = |client, frame: &[u8]| {
+            let admitted = meshes.admit(valid.channel, client, frame);
+            if admitted {
+                deliver(client, frame);
+            }
+            admitted
+        };
+        if state.demux(generation, frame, &mut rightly).is_err() {
             state.counters.mux_errors += 1;
         }
     }
@@ -93,7 +101,7 @@ impl InboundChannel {
         &mut self,
         generation: u64,
         frame: &[u8],
-        deliver: &mut impl FnMut(ClientPort, &[u8]),
+        deliver: &mut impl FnMut(ClientPort, &[u8]) -> bool,
     ) -> Result<(), Malformed> {
         if ethertype(frame) != Some(ETHERTYPE_MUX) {
             return Err(Malformed);
@@ -115,9 +123,13 @@ impl InboundChannel {
             {
                 return Err(Malformed);
             }
-            self.counters.client_frames += 1;
-            self.counters.client_octets += whole.len() as u64;
-            deliver(record.client, whole);
+            if deliver(record.client, whole) {
+                self.counters.client_frames += 1;
+                self.counters.client_octets += whole.len() as u64;
+            } else {
+                // A VLAN of another channel: the far node is told otherwise than this one.
+                self.counters.mux_errors += 1;
+            }
         }
         Ok(())
     }

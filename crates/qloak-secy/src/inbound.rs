@@ -13,17 +13,19 @@ use qloak_api::{
 use qloak_cipher::Suite;
 
 use crate::{
-    ChannelConfig, ChannelRef, ConfigError, InstallError, LineConfig, Sa,
+    ChannelConfig, ChannelRef, ConfigError, InstallError, LineConfig, Sa, Station,
     channel::{self, KeysSeen, client_bit},
-    classify::Numbers,
+    classify::{self, Classifier, Numbers},
     demux::Reassembly,
+    limits,
     replay::ReplayWindow,
+    stations::{self, Stations},
 };
 
 /// The inbound half.
 pub struct Inbound {
-    peer_address: MacAddress,
     numbers: Numbers,
+    pub(crate) meshes: Meshes,
     pub(crate) channels: Vec<InboundChannel>,
     pub(crate) strays: StrayCounters,
     /// Room for every SA is reserved when the half is made.
@@ -31,9 +33,48 @@ pub struct Inbound {
     installed: u64,
 }
 
+/// Which client frames may come out of which channel, and who sent them.
+pub(crate) struct Meshes {
+    classifier: Classifier,
+    stations: Stations,
+    /// Room is reserved when the half is made.
+    learned: Vec<Station>,
+    /// The time as it was told last: stations age in minutes.
+    now_ns: u64,
+}
+
+impl Meshes {
+    /// Whether a client frame may come out of this channel; if so, its sender is learned.
+    pub(crate) fn admit(&mut self, channel: ChannelRef, client: ClientPort, frame: &[u8]) -> bool {
+        let vlan = classify::vlan(frame);
+        let group = self.classifier.group(client, vlan);
+        if let [only] = group {
+            return *only == channel;
+        }
+        let admitted = group.contains(&channel);
+        let from = stations::address(frame, 6).filter(|from| !stations::is_group(*from));
+        if let Some(address) = from.filter(|_| admitted)
+            && self.learned.len() < self.learned.capacity()
+        {
+            let station = Station {
+                client,
+                vlan,
+                address,
+                channel,
+            };
+            if self.stations.keep(station, self.now_ns) {
+                self.learned.push(station);
+            }
+        }
+        admitted
+    }
+}
+
 /// A receiving SC.
 pub(crate) struct InboundChannel {
     pub(crate) reference: ChannelRef,
+    /// The far node's line port.
+    peer: MacAddress,
     pub(crate) xpn: bool,
     /// The client port of a transparent channel.
     pub(crate) client: Option<ClientPort>,
@@ -88,6 +129,7 @@ impl Inbound {
             let aggregated = config.carriage == Carriage::Aggregated;
             states.push(InboundChannel {
                 reference,
+                peer: config.peer(line),
                 xpn: config.xpn,
                 client: config.clients.first().copied().filter(|_| !aggregated),
                 clients: config.clients.iter().map(|&c| client_bit(c)).sum(),
@@ -101,8 +143,13 @@ impl Inbound {
             });
         }
         Ok(Self {
-            peer_address: line.peer_address,
             numbers,
+            meshes: Meshes {
+                classifier: Classifier::new(channels),
+                stations: Stations::new(limits::STATION_NEWS_NS),
+                learned: Vec::with_capacity(limits::STATIONS_LEARNED_MAX),
+                now_ns: 0,
+            },
             heard: Vec::with_capacity(channels.len() * An::COUNT),
             channels: states,
             strays: StrayCounters::default(),
@@ -174,6 +221,13 @@ impl Inbound {
         })
     }
 
+    /// Where senders of client frames are that were delivered since this was asked last, where a client port has a
+    /// mesh and that is news; to be told to [`crate::Outbound::learn`].
+    pub fn learned(&mut self, now_ns: u64) -> impl Iterator<Item = Station> + '_ {
+        self.meshes.now_ns = now_ns;
+        self.meshes.learned.drain(..)
+    }
+
     /// Counters of a channel.
     pub fn counters(&self, number: ChannelNumber) -> Option<InboundCounters> {
         Some(self.state(number)?.counters)
@@ -187,10 +241,8 @@ impl Inbound {
     /// The channel that an SCI names, if the peer may send on it.
     pub(crate) fn by_sci(&self, sci: Sci) -> Option<&InboundChannel> {
         let channel = self.numbers.of(sci.port)?;
-        let own = sci.address == self.peer_address;
-        self.channels
-            .get(usize::from(channel.index))
-            .filter(|_| own)
+        let state = self.channels.get(usize::from(channel.index))?;
+        (state.peer == sci.address).then_some(state)
     }
 
     /// An SA's first valid frame. The room was reserved: one entry at most for each SA.

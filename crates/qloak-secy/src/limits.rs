@@ -44,6 +44,21 @@ pub const CHUNK_FRAMES: usize = qloak_cipher::limits::FRAMES_AT_ONCE;
 /// handler are the first guard; this is the last one and costs 16 octets for each.
 pub const KEY_IDS_REMEMBERED: usize = 64;
 
+/// Channels of a mesh at one client port: as many nodes on a shared line, this one aside.
+pub const MESH_CHANNELS_MAX: usize = 16;
+
+/// Stations that a mesh's client ports remember, all together; a frame for any other goes to every node.
+pub const STATIONS_MAX: usize = 4096;
+
+/// News of stations between two askings.
+pub const STATIONS_LEARNED_MAX: usize = 64;
+
+/// How long a station that says nothing is remembered: IEEE 802.1Q-2022, table 8-6.
+pub const STATION_NS: u64 = 300_000_000_000;
+
+/// How long after the last news of a station it is news again.
+pub const STATION_NEWS_NS: u64 = 30_000_000_000;
+
 /// Most frames that a limit may allow under one SAK: RFC 7253, 5 wants far less than 2^48 blocks, and
 /// a frame has at least one.
 pub const SA_FRAMES_MAX: u64 = 1 << 47;

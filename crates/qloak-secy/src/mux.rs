@@ -26,7 +26,7 @@
 //! Nothing here waits: a client frame is written at once, into the room that the caller's line batch
 //! lends. The reading side is [`crate::demux`].
 
-use qloak_api::ClientPort;
+use qloak_api::{ClientPort, MacAddress};
 
 use crate::{ChannelRef, LineConfig, Outbound, Room, frame::ETHERTYPE_MUX, limits};
 
@@ -123,10 +123,10 @@ impl LineConfig {
         self.frame_octets_max - limits::HEADROOM - limits::TAILROOM
     }
 
-    /// What a muxed line frame begins with.
-    pub(crate) fn mux_header(&self) -> [u8; LINE_HEADER] {
+    /// What a muxed line frame to a far node begins with.
+    pub(crate) fn mux_header(&self, peer: MacAddress) -> [u8; LINE_HEADER] {
         let mut header = [0; LINE_HEADER];
-        header[..6].copy_from_slice(&self.peer_address.0);
+        header[..6].copy_from_slice(&peer.0);
         header[6..12].copy_from_slice(&self.address.0);
         header[12..].copy_from_slice(&ETHERTYPE_MUX.to_be_bytes());
         header
@@ -146,10 +146,10 @@ impl Outbound {
         now_ns: u64,
     ) -> Muxed {
         let capacity = self.line.mux_octets();
-        let header = self.line.mux_header();
         let Some(state) = self.channels.get_mut(usize::from(channel.index)) else {
             return Muxed::NoSa;
         };
+        let header = self.line.mux_header(state.peer);
         let muxed = if !state.may_encode(now_ns) {
             Muxed::NoSa
         } else if frame.len() < limits::FRAME_OCTETS_MIN {

@@ -15,14 +15,17 @@
 //! IEEE 802.1AE-2018, 10.5 and 10.7.10 to 10.7.18.
 
 use qloak_api::{
-    An, ChannelNumber, ClientPort, Limits, Sci, limits::CLIENT_PORTS_MAX, manage::OutboundCounters,
+    An, ChannelNumber, ClientPort, Limits, MacAddress, Sci, limits::CLIENT_PORTS_MAX,
+    manage::OutboundCounters,
 };
 
 use crate::{
-    ChannelConfig, ChannelRef, ConfigError, InstallError, Life, LineConfig, Sa, Usage,
+    ChannelConfig, ChannelRef, ConfigError, InstallError, Life, LineConfig, Sa, Station, Usage,
     channel::{self, KeysSeen},
-    classify::{Classifier, Numbers},
+    classify::{self, Classifier, Numbers, Route},
+    limits,
     mux::MuxState,
+    stations::{self, Stations},
     xpn,
 };
 
@@ -32,6 +35,7 @@ pub struct Outbound {
     classifier: Classifier,
     numbers: Numbers,
     pub(crate) channels: Vec<OutboundChannel>,
+    stations: Stations,
     /// Channels whose rekey has become due, not asked for yet.
     pub(crate) due: Vec<ChannelNumber>,
 }
@@ -39,6 +43,8 @@ pub struct Outbound {
 /// A transmitting SC.
 pub(crate) struct OutboundChannel {
     pub(crate) sci: Sci,
+    /// The far node's line port.
+    pub(crate) peer: MacAddress,
     pub(crate) xpn: bool,
     pub(crate) transparent: bool,
     pub(crate) limits: Limits,
@@ -67,6 +73,7 @@ impl Outbound {
         channel::check(line, channels)?;
         let state = |config: &ChannelConfig| OutboundChannel {
             sci: Sci::new(line.address, config.number),
+            peer: config.peer(line),
             xpn: config.xpn,
             transparent: config.carriage == qloak_api::Carriage::Transparent,
             limits: config.limits,
@@ -83,13 +90,38 @@ impl Outbound {
             classifier: Classifier::new(channels),
             numbers: Numbers::new(channels),
             channels: channels.iter().map(state).collect(),
+            stations: Stations::new(limits::STATION_NS),
             due: Vec::with_capacity(channels.len()),
         })
     }
 
-    /// The channel that carries a client port.
+    /// The channel that carries all of a client port; none when it has several.
     pub fn classify(&self, client: ClientPort) -> Option<ChannelRef> {
         self.classifier.of(client)
+    }
+
+    /// The channels that a frame of a client port with several goes into. A frame from a station that was behind
+    /// a channel says that it is here now.
+    pub fn route(&mut self, client: ClientPort, frame: &[u8], now_ns: u64) -> Route {
+        let vlan = classify::vlan(frame);
+        let group = self.classifier.group(client, vlan);
+        if group.len() < 2 {
+            return Route::of(group);
+        }
+        if let Some(from) = stations::address(frame, 6) {
+            self.stations.forget(client, vlan, from);
+        }
+        let to = stations::address(frame, 0).filter(|to| !stations::is_group(*to));
+        let there = to.and_then(|to| self.stations.find(client, vlan, to, now_ns));
+        match there.filter(|channel| group.contains(channel)) {
+            Some(channel) => Route::of(&[channel]),
+            None => Route::of(group),
+        }
+    }
+
+    /// A station was seen behind a channel, as [`crate::Inbound::learn`] says.
+    pub fn learn(&mut self, station: Station, now_ns: u64) {
+        self.stations.keep(station, now_ns);
     }
 
     /// A channel by its number.
@@ -206,9 +238,8 @@ impl Outbound {
     /// How many frames of a client port were muxed and then went down with their line frame, because a
     /// limit was reached between [`Self::mux`] and [`Self::protect`].
     pub fn refused(&self, client: ClientPort) -> u64 {
-        self.classify(client)
-            .and_then(|channel| self.channels.get(usize::from(channel.index)))
-            .map_or(0, |state| state.refused[usize::from(client.number())])
+        let refused = |state: &OutboundChannel| state.refused[usize::from(client.number())];
+        self.channels.iter().map(refused).sum()
     }
 
     fn state(&self, number: ChannelNumber) -> Option<&OutboundChannel> {

@@ -71,10 +71,10 @@ impl Outbound {
         now_ns: u64,
     ) {
         let octets = self.line.mux_octets();
-        let header = self.line.mux_header();
         let Some(state) = self.channels.get_mut(usize::from(channel.index)) else {
             return;
         };
+        let header = self.line.mux_header(state.peer);
         state.mux.close();
         if let Some(mut last) = line.last() {
             mux::fill_up(&mut last, octets);

@@ -62,8 +62,10 @@ impl Node {
             .clone()
             .map(|n| ChannelConfig {
                 number: number(n),
+                peer_address: None,
                 carriage: plan.carriage[side.index()],
                 clients: vec![port(n)],
+                vlans: Vec::new(),
                 xpn: true,
                 replay_window: 4096,
                 limits: plan.limits,

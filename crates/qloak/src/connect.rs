@@ -4,10 +4,13 @@
 //! `$XDG_CONFIG_HOME/qloak/cli.toml`. A door is `https://host:port`, or `NAME=https://host:port` where
 //! the certificate carries another name than the host.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::Args;
-use qloak_door::{Client, DoorError, TlsFiles};
+use qloak_door::{Client, DoorError, Flow, TlsFiles};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{error::Error, limits};
@@ -153,6 +156,17 @@ impl Peer {
         body: &impl Serialize,
     ) -> Result<serde_json::Value, Error> {
         let answer = self.client.put_json(path, body).await;
+        answer.map_err(|error| self.answered(path, error))
+    }
+
+    /// POST a document; the answer comes bit by bit, for as long as `lasts`.
+    pub(crate) async fn flow(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        lasts: Duration,
+    ) -> Result<Flow, Error> {
+        let answer = self.client.post_flow(path, body, lasts).await;
         answer.map_err(|error| self.answered(path, error))
     }
 

@@ -28,3 +28,9 @@ pub(crate) const CURVE_POINTS: usize = 120;
 
 /// Suites that an error message suggests.
 pub(crate) const SUGGESTIONS_MAX: usize = 3;
+
+/// How often a running capture says how far it is.
+pub(crate) const PROGRESS_EVERY: Duration = Duration::from_millis(500);
+
+/// Octets of a capture that are handed to the system at once, at most.
+pub(crate) const CAPTURE_BUFFER_OCTETS: usize = 1 << 20;

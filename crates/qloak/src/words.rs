@@ -45,6 +45,26 @@ pub(crate) fn milliseconds(time: Duration) -> String {
     }
 }
 
+/// A time as short as it can be said.
+pub(crate) fn brief_time(ns: u64) -> String {
+    let mut value = ns as f64;
+    let mut units = ["ns", "us", "ms", "s"].iter();
+    let mut unit = units.next().copied().unwrap_or_default();
+    while value >= 999.5 {
+        let Some(next) = units.next() else { break };
+        (value, unit) = (value / 1000.0, next);
+    }
+    let digits = usize::from(value < 9.95 && unit != "ns");
+    format!("{value:.digits$}{unit}")
+}
+
+/// What half of the frames, 99 of 100, and all of them did not exceed.
+pub(crate) fn three_times(times: &qloak_api::Latency) -> String {
+    [times.p50_ns, times.p99_ns, times.max_ns]
+        .map(brief_time)
+        .join(" ")
+}
+
 /// `1 frame`, `2 frames`.
 pub(crate) fn plural(count: u64, one: &str) -> String {
     if count == 1 {
@@ -90,6 +110,9 @@ mod tests {
         assert_eq!(seconds(3_661), "1 h 1 min");
         assert_eq!(seconds(90_000), "1 d 1 h");
         assert_eq!(milliseconds(Duration::from_micros(1_520)), "1.5 ms");
+        let times = [0, 999, 1000, 9_949, 9_960, 120_400, 999_600, 90_000_000_000];
+        let brief = times.map(brief_time).join(" ");
+        assert_eq!(brief, "0ns 999ns 1.0us 9.9us 10us 120us 1.0ms 90s");
         assert_eq!(
             plural(1, "frame") + " " + &plural(0, "frame"),
             "1 frame 0 frames"

@@ -20,6 +20,7 @@ fn help_names_every_command_and_the_exit_codes() {
         "suite",
         "key",
         "top",
+        "capture",
         "protect",
         "validate",
         "completions",

@@ -7,7 +7,7 @@ use std::{
     fs::{self, File},
     net::TcpListener,
     path::Path,
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -152,7 +152,12 @@ fn write_site(path: &Path, here: &str, there: &str, door: u16, [kms, far_kms]: [
          [[client]]\nnumber = 1\nport = {{ kind = \"pcap\", read = \"in.pcap\", pace = 500.0, repeat = 1000000 }}\n\
          [[channel]]\nnumber = 1\nname = \"trunk\"\ncarriage = \"aggregated\"\nclients = [1]\nsuite = \"aes-256-gcm\"\n\
          [kme]\nurl = \"https://127.0.0.1:{kms}\"\nidentity = \"kms-{here}\"\n\
-         [manage]\nlisten = \"127.0.0.1:{door}\"\n{}",
+         [manage]\nlisten = \"127.0.0.1:{door}\"\n{}{}",
+        if here == "b" {
+            "capture = \"both\"\n"
+        } else {
+            ""
+        },
         tls(&format!("node-{here}"))
     );
     fs::write(path.join(format!("node-{here}.toml")), node).unwrap();
@@ -180,6 +185,7 @@ fn an_operator_sees_and_changes_a_running_network() {
     suites(&lab);
     keys(&lab);
     top(&lab);
+    capture(&lab);
     faults(&lab);
 }
 
@@ -211,6 +217,102 @@ fn status(lab: &Lab) {
             "did you mean node-a or node-b?",
         ],
     );
+}
+
+/// The words of a pcapng file: magic, and the frames that lie in it.
+fn frames_in(path: &Path) -> Vec<Vec<u8>> {
+    let file = fs::read(path).unwrap();
+    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+    assert_eq!((word(0), word(8)), (0x0a0d_0d0a, 0x1a2b_3c4d));
+    let (mut at, mut frames) = (0, Vec::new());
+    while at < file.len() {
+        if word(at) == 6 {
+            frames.push(file[at + 28..at + 28 + word(at + 20) as usize].to_vec());
+        }
+        at += word(at + 4) as usize;
+    }
+    assert_eq!(at, file.len(), "whole blocks");
+    frames
+}
+
+fn capture(lab: &Lab) {
+    let folder = lab.folder.path();
+    let report = lab
+        .command(
+            "capture node-a --side line --seconds 30 --frames 50 --snap 40 -w line.pcapng --json",
+        )
+        .json();
+    assert_eq!(
+        (&report["frames"], &report["complete"]),
+        (&50.into(), &true.into()),
+        "{report}"
+    );
+    assert_eq!(report["dropped"], 0, "{report}");
+    let line = frames_in(&folder.join("line.pcapng"));
+    assert!(line.len() == 50 && line.iter().all(|frame| frame.len() <= 40));
+    // Node b's own configuration allows its client side, at its own door too.
+    let words = format!(
+        "capture node-b={} --side client --port 1 --frames 20 -w client.pcapng",
+        lab.node_b
+    );
+    let said = lab.command(&words);
+    assert!(
+        said.code == 0 && said.err.contains("20 frames") && said.err.contains("none is missing"),
+        "{said:?}"
+    );
+    let client = frames_in(&folder.join("client.pcapng"));
+    let sent: Vec<_> = (0..50).map(|number| frame(300, number)).collect();
+    assert!(client.len() == 20 && client.iter().all(|frame| sent.contains(frame)));
+    lab.command("capture node-a --side client -w none.pcapng")
+        .fails(
+            5,
+            &[
+                "node-a refused",
+                "capture = \"both\"",
+                "node-a.toml",
+                "[manage]",
+            ],
+        );
+    assert!(
+        !folder.join("none.pcapng").exists(),
+        "what is refused leaves no file"
+    );
+    lab.command("capture node-a --side line --port 1 -w none.pcapng")
+        .fails(2, &["with the client side only"]);
+    interrupted(lab);
+}
+
+/// Ctrl-C leaves a file of whole blocks.
+fn interrupted(lab: &Lab) {
+    let file = lab.folder.path().join("cut.pcapng");
+    let mut command = qloak(lab.folder.path());
+    let child = command
+        .args("capture node-a --side line --seconds 60 -w cut.pcapng".split(' '))
+        .env("QLOAK_PKI", "pki")
+        .env("QLOAK_AS", "admin")
+        .env("QLOAK_CONTROLLER", &lab.controller)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let end = Instant::now() + PATIENCE;
+    while fs::metadata(&file).map_or(0, |file| file.len()) < 10_000 {
+        assert!(Instant::now() < end, "nothing is recorded");
+        sleep(Duration::from_millis(20));
+    }
+    let number = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &number])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let said = ended(child.wait_with_output().unwrap());
+    assert!(
+        said.code == 0 && said.err.contains("ended here"),
+        "{said:?}"
+    );
+    assert!(!frames_in(&file).is_empty());
 }
 
 fn suites(lab: &Lab) {

@@ -176,6 +176,9 @@ function alarms(overview) {
   const list = [];
   for (const node of overview.nodes) {
     if (!node.reachable) list.push({ text: node.error ?? "does not answer", from: node.record.name });
+    for (const port of node.state ? [node.state.line, ...node.state.clients.map(client => client.port)] : []) {
+      if (port.impairments) list.push({ text: `port ${port.name} harms frames on purpose`, from: node.record.name, loud: true });
+    }
     for (const alarm of node.state?.alarms ?? []) {
       const where = alarm.channel ? `, channel ${alarm.channel}` : "";
       list.push({ text: alarm.text, from: `${node.record.name}${where}, since ${span(alarm.age_s)}`, loud: alarm.kind === "hazmat" });

@@ -7,6 +7,7 @@
 
 mod access;
 mod audit;
+mod capture;
 mod channels;
 mod events;
 mod library;
@@ -75,6 +76,7 @@ fn changing() -> OpenApiRouter<Shared> {
         .routes(routes!(records::add_link))
         .routes(routes!(records::remove_link))
         .routes(routes!(records::keys))
+        .routes(routes!(capture::capture))
         .routes(routes!(channels::set_intent))
         .routes(routes!(channels::rekey))
 }

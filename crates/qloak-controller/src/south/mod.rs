@@ -12,11 +12,13 @@ mod rest;
 use std::{future::Future, pin::Pin, sync::Arc};
 
 use qloak_api::{
-    ChannelNumber, Limits, SuiteEntry,
+    CaptureOrder, ChannelNumber, Limits, SuiteEntry,
     control::{KmsRecord, NodeRecord},
     kms::KmsState,
     manage::{KeyOperation, NodeState},
 };
+
+use qloak_door::Flow;
 
 pub use rest::RestDial;
 
@@ -49,6 +51,8 @@ pub trait Southbound: Send + Sync {
     fn rekey(&self, channel: ChannelNumber) -> Answer<'_, ()>;
     /// An operation of the key handler.
     fn keys<'a>(&'a self, operation: &'a KeyOperation) -> Answer<'a, ()>;
+    /// Records frames; pcapng as they pass.
+    fn capture<'a>(&'a self, order: &'a CaptureOrder) -> Answer<'a, Flow>;
 }
 
 /// A KMS, as the controller sees it.

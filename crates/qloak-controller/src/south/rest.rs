@@ -1,15 +1,15 @@
 //! Nodes and KMSs by their own REST doors, over mutual TLS. The certificate at the other end must be
 //! made out to the name of the record, wherever the URL leads.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use qloak_api::{
-    ChannelNumber, Limits, Problem, SuiteEntry,
+    CaptureOrder, ChannelNumber, Limits, Problem, SuiteEntry,
     control::{KmsRecord, NodeRecord},
     kms::KmsState,
     manage::{KeyOperation, NodeState, SetSuite},
 };
-use qloak_door::{Client, DoorError, TlsFiles};
+use qloak_door::{Client, DoorError, Flow, TlsFiles};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{Answer, Dial, SouthError, Southbound, Watched};
@@ -119,6 +119,14 @@ impl Southbound for Peer {
 
     fn keys<'a>(&'a self, operation: &'a KeyOperation) -> Answer<'a, ()> {
         Box::pin(self.command("POST", "/v1/keys", Some(operation)))
+    }
+
+    fn capture<'a>(&'a self, order: &'a CaptureOrder) -> Answer<'a, Flow> {
+        Box::pin(async move {
+            let lasts = Duration::from_secs(order.seconds.into());
+            let flow = self.client()?.post_flow("/v1/capture", order, lasts).await;
+            flow.map_err(blame)
+        })
     }
 }
 

@@ -13,10 +13,11 @@ use axum::{
     Json, Router,
     extract::{Path, State},
     http::StatusCode,
+    response::{IntoResponse, Response},
     routing::{get, post, put},
 };
 use qloak_api::{
-    An, Carriage, KeyId, Limits, MacAddress, Problem, Sci, SuiteEntry, SuiteId,
+    An, CaptureOrder, Carriage, KeyId, Limits, MacAddress, Problem, Sci, Side, SuiteEntry, SuiteId,
     control::{ChannelView, Intent, Overview},
     kms::KmsState,
     manage::{
@@ -26,7 +27,10 @@ use qloak_api::{
 };
 use qloak_door::{Client, Door, TlsFiles, pki::PkiPlan, server_config};
 use serde_json::Value;
-use tokio::{sync::oneshot, task::JoinHandle};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+};
 
 /// What a fake node is and was told.
 pub(crate) struct Inside {
@@ -245,6 +249,7 @@ impl FakeNode {
             .route("/v1/channels/{number}/limits", put(set_limits))
             .route("/v1/channels/{number}/rekey", post(rekey))
             .route("/v1/keys", post(keys))
+            .route("/v1/capture", post(capture))
             .with_state(self.inside.clone());
         let task = tokio::spawn(door.serve(router, std::future::pending()));
         *self.server.lock().expect("sound") = Some(task);
@@ -327,6 +332,9 @@ fn inside(name: &str) -> Inside {
     let channel = ChannelState {
         number: 1.try_into().expect("a channel"),
         name: "trunk".to_owned(),
+        peer: if name == "node-a" { "node-b" } else { "node-a" }
+            .parse()
+            .expect("a name"),
         carriage: Carriage::Aggregated,
         status: ChannelStatus::Open,
         suite_intended: "aes-256-gcm".to_owned(),
@@ -353,6 +361,7 @@ fn inside(name: &str) -> Inside {
             clients: Vec::new(),
             channels: vec![channel],
             strays: Default::default(),
+            latency: None,
             key_handler: KeyHandlerState {
                 ram_slots: 512,
                 outbound_keys: 200,
@@ -437,6 +446,28 @@ async fn keys(State(inside): Shared, Json(operation): Json<Value>) -> Answer {
     let mut inside = inside.lock().expect("sound");
     inside.commands.push(format!("keys {operation}"));
     Ok(Json(Value::Null))
+}
+
+/// The octets that a capture of a fake node has, each 250 times.
+pub(crate) const CAPTURED: [&str; 3] = ["head", "frames", "statistics"];
+
+async fn capture(State(inside): Shared, Json(order): Json<CaptureOrder>) -> Response {
+    let told = format!("capture {:?}", order.side);
+    inside.lock().expect("sound").commands.push(told);
+    if order.side == Side::Client {
+        let problem = Problem::new(403, "not allowed", "set capture in node-a.toml");
+        return (StatusCode::FORBIDDEN, Json(problem)).into_response();
+    }
+    let (queue, answer) = mpsc::channel(1);
+    tokio::spawn(async move {
+        for piece in CAPTURED {
+            let _ = queue.send(Ok(piece.repeat(250).into())).await;
+        }
+        if order.frames == 13 {
+            let _ = queue.send(Err(std::io::Error::other("power cut"))).await;
+        }
+    });
+    qloak_door::flowing(answer).into_response()
 }
 
 async fn fake_kms(tls: &TlsFiles) -> (SocketAddr, JoinHandle<()>) {

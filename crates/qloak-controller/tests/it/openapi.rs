@@ -40,6 +40,7 @@ fn openapi_lists_every_way_in() {
         ("/v1/links/{link}/channels/{number}/rekey", &["post"]),
         ("/v1/nodes", &["get", "post"]),
         ("/v1/nodes/{name}", &["delete"]),
+        ("/v1/nodes/{name}/capture", &["post"]),
         ("/v1/nodes/{name}/keys", &["post"]),
         ("/v1/overview", &["get"]),
         ("/v1/suites", &["get"]),
@@ -53,7 +54,7 @@ fn openapi_lists_every_way_in() {
     }
     assert_eq!(
         document["paths"].as_object().map(serde_json::Map::len),
-        Some(18)
+        Some(19)
     );
     assert!(document["components"]["schemas"]["Overview"].is_object());
 }

@@ -4,6 +4,7 @@ mod check;
 mod impairment;
 mod kernel;
 mod line;
+mod peer;
 mod pipeline;
 mod port;
 
@@ -13,6 +14,7 @@ use qloak_api::{Carriage, ChannelNumber, ClientPort, Limits, MacAddress, SaeId};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::CaptureSides;
 use impairment::RawImpairment;
 use kernel::RawDataplane;
 use pipeline::RawPipeline;
@@ -26,6 +28,8 @@ pub(super) struct RawConfig {
     dataplane: RawDataplane,
     pipeline: Option<Spanned<RawPipeline>>,
     line: RawLine,
+    #[serde(default)]
+    peer: Vec<RawPeer>,
     #[serde(default)]
     client: Vec<RawClient>,
     #[serde(default)]
@@ -61,6 +65,14 @@ fn line_frame_octets() -> Spanned<usize> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct RawPeer {
+    name: Spanned<SaeId>,
+    address: Spanned<MacAddress>,
+    kme: Option<RawKme>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct RawClient {
     number: Spanned<ClientPort>,
     weight: Option<Spanned<u8>>,
@@ -73,7 +85,10 @@ struct RawChannel {
     number: Spanned<ChannelNumber>,
     name: Option<String>,
     carriage: Spanned<Carriage>,
+    peer: Option<Spanned<SaeId>>,
     clients: Spanned<Vec<ClientPort>>,
+    #[serde(default)]
+    vlans: Vec<Spanned<u16>>,
     suite: Spanned<String>,
     packet_number_bits: Option<Spanned<u8>>,
     replay_window: Option<Spanned<u64>>,
@@ -95,6 +110,8 @@ struct RawKme {
 #[serde(deny_unknown_fields)]
 struct RawManage {
     listen: SocketAddr,
+    #[serde(default)]
+    capture: CaptureSides,
 }
 
 #[derive(Deserialize)]

@@ -170,7 +170,7 @@ impl KernelThread {
             };
             let window = channel.replay_window as u32;
             let interface = interfaces.ready(wanted, below, identity, window)?;
-            let peer = Sci::new(config.line.peer_address, channel.number);
+            let peer = Sci::new(config.peer_address(channel), channel.number);
             let refused = |what: &str| KernelError::at(format!("{what} of {}", wanted.name));
             secys.clear(interface).map_err(refused("clear the SAs"))?;
             secys
@@ -387,6 +387,7 @@ impl KernelThread {
                 counters,
                 discarded_closed: statistics.transmit_dropped.saturating_sub(too_long),
                 discarded_oversize: too_long,
+                discarded_vlan: 0,
             });
         }
         let dropped = OutboundNews::LineDropped(self.unsent_agreement);

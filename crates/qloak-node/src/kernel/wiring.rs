@@ -17,7 +17,6 @@ use super::{KernelThread, RingOutlet};
 use crate::{
     Error,
     config::{Config, KernelMacsec},
-    key_handler::KeyHandler,
     limits,
     node::{
         self, Node,
@@ -30,14 +29,13 @@ pub(crate) fn start(side: KeySide, kernel: &KernelMacsec) -> Result<Node, Error>
     let (config, stop) = (side.config.clone(), Arc::clone(&side.stop));
     // The kernel changes no interface's suite, so nobody may be told that it could.
     let offered = config.channels.iter().map(|channel| channel.suite).take(1);
-    let core = KeyHandler::new(node::key_handler(&config, offered.collect()))
-        .map_err(|refusal| Error::KeyHandler(refusal.to_string()))?;
+    let handlers = node::key_handlers(&config, offered.collect())?;
     let line = agreement_port(&config)?;
     let waker = Arc::new(Waker::new()?);
     let (key_rings, rings) = key_side::rings();
     let (agreement, agreement_out) = rtrb::RingBuffer::new(limits::CONTROL_RING);
     let plane = Plane {
-        core,
+        handlers,
         rings: key_rings,
         outlet: Box::new(RingOutlet {
             ring: agreement,
@@ -47,6 +45,8 @@ pub(crate) fn start(side: KeySide, kernel: &KernelMacsec) -> Result<Node, Error>
         spent: Vec::new(),
         line: node::port_state(&*line),
         clients: client_states(&config, kernel),
+        times: None,
+        captures: None,
     };
     let mut thread = KernelThread::new(&side, kernel, line, rings, agreement_out, waker)?;
     let running = side.start(plane)?;
@@ -78,9 +78,11 @@ fn client_states(config: &Config, kernel: &KernelMacsec) -> Vec<ClientState> {
                 name: kernel.interfaces.get(&number)?.name.clone(),
                 kind: "macsec".to_owned(),
                 counters: PortCounters::default(),
+                impairments: None,
             },
             discarded_closed: 0,
             discarded_oversize: 0,
+            discarded_vlan: 0,
             delivered_frames: 0,
         })
     };

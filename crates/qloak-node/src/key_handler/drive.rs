@@ -31,7 +31,8 @@ use rtrb::{Consumer, Producer};
 use tokio::sync::oneshot;
 
 use super::{
-    Action, Command, Event, KeyHandler, Note, SourceFailure,
+    Action, Command, Event, Note, SourceFailure,
+    peers::KeyHandlers,
     plane::{Association, Outlet},
     source::{Answer, Asked},
 };
@@ -85,8 +86,8 @@ impl fmt::Display for Order {
 
 /// What waits in the inbox of the key handler's thread.
 pub(crate) enum Letter {
-    /// An answer of the KME.
-    Answer(Answer),
+    /// An answer of the KME about keys with a peer.
+    Answer(usize, Answer),
     /// An order, and where to say what became of it.
     Order(Order, oneshot::Sender<Result<(), Problem>>),
 }
@@ -130,9 +131,10 @@ impl Desk {
         })
     }
 
-    /// Hands in an answer of the KME; waits if the inbox is full, since a lost answer is a lost key.
-    pub(crate) fn answer(&self, answer: Answer) {
-        if self.letters.send(Letter::Answer(answer)).is_ok() {
+    /// Hands in an answer of the KME about keys with a peer; waits if the inbox is full, since a lost answer is a
+    /// lost key.
+    pub(crate) fn answer(&self, peer: usize, answer: Answer) {
+        if self.letters.send(Letter::Answer(peer, answer)).is_ok() {
             self.thread.unpark();
         }
     }
@@ -140,12 +142,13 @@ impl Desk {
 
 /// Everything the thread holds.
 pub(crate) struct Driver<A> {
-    pub(crate) core: KeyHandler,
+    pub(crate) handlers: KeyHandlers,
     pub(crate) clock: Clock,
     pub(crate) level: Level,
     pub(crate) outlet: Box<dyn Outlet + Send>,
     pub(crate) inbox: Receiver<Letter>,
-    pub(crate) source: tokio::sync::mpsc::Sender<Asked>,
+    /// By peer.
+    pub(crate) sources: Vec<tokio::sync::mpsc::Sender<Asked>>,
     pub(crate) control: Consumer<ControlFrame>,
     pub(crate) outbound_news: Consumer<OutboundNews>,
     pub(crate) inbound_news: Consumer<InboundNews>,
@@ -154,7 +157,7 @@ pub(crate) struct Driver<A> {
     pub(crate) inbound: Sluice<InboundChange<A>>,
     pub(crate) inbound_waker: Arc<Waker>,
     /// Answers to requests that could not even be asked.
-    pub(crate) unasked: Vec<Answer>,
+    pub(crate) unasked: Vec<(usize, Answer)>,
     /// SAs that the pipeline took out; dropping them here wipes them off its way.
     pub(crate) spent: Vec<Consumer<Sa>>,
     pub(crate) picture: Picture,
@@ -201,7 +204,9 @@ impl<A: Association> Driver<A> {
             self.news(&mut actions);
             self.letters(&mut actions);
             let now_ns = self.clock.now_ns();
-            self.step(now_ns, Event::Tick, &mut actions);
+            for peer in 0..self.handlers.len() {
+                self.step(peer, now_ns, Event::Tick, &mut actions);
+            }
             self.outbound.flow();
             self.inbound.flow();
             self.spent
@@ -211,20 +216,21 @@ impl<A: Association> Driver<A> {
                 publish_at_ns = now_ns + PUBLISH_EVERY_NS;
                 self.published.store(Arc::new(
                     self.picture
-                        .draw(self.core.state(now_ns), self.clock.uptime_s()),
+                        .draw(self.handlers.state(now_ns), self.clock.uptime_s()),
                 ));
             }
             if self.control.is_empty() {
-                let wake_ns = self.core.next_wake_ns().saturating_sub(self.clock.now_ns());
+                let wake_ns = self.handlers.next_wake_ns();
+                let wake_ns = wake_ns.saturating_sub(self.clock.now_ns());
                 std::thread::park_timeout(Duration::from_nanos(wake_ns).clamp(NAP_MIN, NAP_MAX));
             }
         }
     }
 
-    fn step(&mut self, now_ns: u64, event: Event<'_>, actions: &mut Vec<Action>) {
-        self.core.handle(now_ns, event, actions);
+    fn step(&mut self, peer: usize, now_ns: u64, event: Event<'_>, actions: &mut Vec<Action>) {
+        self.handlers.of(peer).handle(now_ns, event, actions);
         for action in actions.drain(..) {
-            self.perform(action);
+            self.perform(peer, action);
         }
     }
 
@@ -234,7 +240,9 @@ impl<A: Association> Driver<A> {
             let Ok(frame) = self.control.pop() else {
                 return;
             };
-            self.step(self.clock.now_ns(), Event::Frame(frame.octets()), actions);
+            let peer = self.handlers.sender(frame.octets());
+            let event = Event::Frame(frame.octets());
+            self.step(peer, self.clock.now_ns(), event, actions);
         }
     }
 
@@ -252,26 +260,29 @@ impl<A: Association> Driver<A> {
                     frames: usage.frames,
                     octets: usage.octets,
                 };
-                self.step(self.clock.now_ns(), event, actions);
+                let peer = self.handlers.peer_of(*channel);
+                self.step(peer, self.clock.now_ns(), event, actions);
             }
             self.picture.outbound(news);
         }
         while let Ok(news) = self.inbound_news.pop() {
             if let InboundNews::Heard { channel, an } = news {
-                self.step(self.clock.now_ns(), Event::Heard { channel, an }, actions);
+                let peer = self.handlers.peer_of(channel);
+                let event = Event::Heard { channel, an };
+                self.step(peer, self.clock.now_ns(), event, actions);
             }
             self.picture.inbound(news);
         }
     }
 
     fn letters(&mut self, actions: &mut Vec<Action>) {
-        for answer in std::mem::take(&mut self.unasked) {
-            self.answer(answer, actions);
+        for (peer, answer) in std::mem::take(&mut self.unasked) {
+            self.answer(peer, answer, actions);
         }
         while let Ok(letter) = self.inbox.try_recv() {
             let now_ns = self.clock.now_ns();
             match letter {
-                Letter::Answer(answer) => self.answer(answer, actions),
+                Letter::Answer(peer, answer) => self.answer(peer, answer, actions),
                 Letter::Order(order, reply) => {
                     let outcome = self.obey(now_ns, order, actions);
                     // Who asked may have hung up; the order is carried out all the same.
@@ -281,42 +292,55 @@ impl<A: Association> Driver<A> {
         }
     }
 
-    fn answer(&mut self, answer: Answer, actions: &mut Vec<Action>) {
+    fn answer(&mut self, peer: usize, answer: Answer, actions: &mut Vec<Action>) {
         let event = match answer {
             Answer::Taken { request, result } => Event::Taken { request, result },
             Answer::Fetched { request, result } => Event::Fetched { request, result },
         };
-        self.step(self.clock.now_ns(), event, actions);
+        self.step(peer, self.clock.now_ns(), event, actions);
     }
 
+    /// An order about a channel is for its peer's handler, one about keys for each.
     fn obey(
         &mut self,
         now_ns: u64,
         order: Order,
         actions: &mut Vec<Action>,
     ) -> Result<(), Problem> {
-        let command = match order {
-            Order::SetSuite { channel, suite } => Command::SetSuite { channel, suite },
-            Order::SetLimits { channel, limits } => Command::SetLimits { channel, limits },
-            Order::Rekey { channel } => Command::Rekey { channel },
-            Order::Keys(KeyOperation::SoftReset) => Command::SoftReset,
-            Order::Keys(KeyOperation::HardReset) => Command::HardReset,
-            Order::Keys(KeyOperation::Resize { slots }) => Command::Resize { slots },
-            Order::Keys(KeyOperation::LoadOutbound { count }) => Command::LoadOutbound { count },
-            Order::Keys(KeyOperation::LoadInbound { key_ids }) => Command::LoadInbound { key_ids },
+        let (command, channel) = match order {
+            Order::SetSuite { channel, suite } => {
+                (Command::SetSuite { channel, suite }, Some(channel))
+            }
+            Order::SetLimits { channel, limits } => {
+                (Command::SetLimits { channel, limits }, Some(channel))
+            }
+            Order::Rekey { channel } => (Command::Rekey { channel }, Some(channel)),
+            Order::Keys(operation) => (keys(operation), None),
         };
-        let outcome = self.core.command(now_ns, command, actions);
-        for action in actions.drain(..) {
-            self.perform(action);
+        let peers = match channel {
+            Some(channel) => vec![self.handlers.peer_of(channel)],
+            None => (0..self.handlers.len()).collect(),
+        };
+        for peer in peers {
+            let outcome = self
+                .handlers
+                .of(peer)
+                .command(now_ns, command.clone(), actions);
+            for action in actions.drain(..) {
+                self.perform(peer, action);
+            }
+            outcome.map_err(|refusal| Problem::conflict(refusal.to_string()))?;
         }
-        outcome.map_err(|refusal| Problem::conflict(refusal.to_string()))
+        Ok(())
     }
 
-    fn perform(&mut self, action: Action) {
+    fn perform(&mut self, peer: usize, action: Action) {
         match action {
             Action::Send(frame) => self.outlet.send(&frame),
-            Action::Take { request, count } => self.ask(Asked::Take { request, count }),
-            Action::Fetch { request, key_ids } => self.ask(Asked::Fetch { request, key_ids }),
+            Action::Take { request, count } => self.ask(peer, Asked::Take { request, count }),
+            Action::Fetch { request, key_ids } => {
+                self.ask(peer, Asked::Fetch { request, key_ids });
+            }
             Action::InstallOutbound {
                 channel,
                 an,
@@ -378,8 +402,11 @@ impl<A: Association> Driver<A> {
     }
 
     /// A full queue to the KME is a KME that does not answer.
-    fn ask(&mut self, asked: Asked) {
-        if let Err(error) = self.source.try_send(asked) {
+    fn ask(&mut self, peer: usize, asked: Asked) {
+        let Some(source) = self.sources.get(peer) else {
+            return;
+        };
+        if let Err(error) = source.try_send(asked) {
             let failed = || {
                 Err(SourceFailure::Unreachable(
                     "too many requests wait for it".to_owned(),
@@ -395,8 +422,19 @@ impl<A: Association> Driver<A> {
                     result: failed(),
                 },
             };
-            self.unasked.push(answer);
+            self.unasked.push((peer, answer));
         }
+    }
+}
+
+/// What the key handler calls an operation on keys.
+fn keys(operation: KeyOperation) -> Command {
+    match operation {
+        KeyOperation::SoftReset => Command::SoftReset,
+        KeyOperation::HardReset => Command::HardReset,
+        KeyOperation::Resize { slots } => Command::Resize { slots },
+        KeyOperation::LoadOutbound { count } => Command::LoadOutbound { count },
+        KeyOperation::LoadInbound { key_ids } => Command::LoadInbound { key_ids },
     }
 }
 

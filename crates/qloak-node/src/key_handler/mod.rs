@@ -50,6 +50,7 @@ pub(crate) mod drive;
 pub mod fuzzing;
 pub mod limits;
 mod message;
+pub(crate) mod peers;
 pub(crate) mod plane;
 mod ram;
 pub(crate) mod source;

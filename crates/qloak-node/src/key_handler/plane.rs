@@ -6,8 +6,10 @@ use std::time::Duration;
 use qloak_api::KeyId;
 use qloak_cipher::{level::Level, suite::Suite};
 use qloak_keys::derive::SakMaterial;
-use qloak_port::{Batch, Port};
+use qloak_port::{Batch, Port, capture::Way};
 use qloak_secy::{Sa, SaError};
+
+use crate::capture::witness::Witness;
 
 /// What a key becomes for the data plane, made off its way.
 pub(crate) trait Association: Sized {
@@ -43,6 +45,7 @@ pub(crate) trait Outlet {
 pub(crate) struct LineOutlet {
     pub(crate) line: Box<dyn Port>,
     pub(crate) batch: Batch,
+    pub(crate) witness: Witness,
 }
 
 impl Outlet for LineOutlet {
@@ -52,6 +55,8 @@ impl Outlet for LineOutlet {
         if !self.batch.push(frame) {
             return tracing::error!(octets = frame.len(), "an agreement frame is too long");
         }
+        self.witness.look();
+        self.witness.line(Way::Transmitted, self.batch.frames());
         for _ in 0..TRIES {
             match self.line.transmit(&mut self.batch) {
                 Ok(1..) => return,

@@ -44,8 +44,8 @@ pub(crate) enum Answer {
     },
 }
 
-/// Answers requests until the node stops.
-pub(crate) async fn run(source: Source, mut asked: mpsc::Receiver<Asked>, desk: Desk) {
+/// Answers the requests for keys with a peer until the node stops.
+pub(crate) async fn run(source: Source, peer: usize, mut asked: mpsc::Receiver<Asked>, desk: Desk) {
     let source = Arc::new(source);
     let places = Arc::new(Semaphore::new(REQUESTS_AT_ONCE));
     while let Some(asked) = asked.recv().await {
@@ -56,7 +56,7 @@ pub(crate) async fn run(source: Source, mut asked: mpsc::Receiver<Asked>, desk: 
         tokio::spawn(async move {
             let answer = source.answer(asked).await;
             // The desk may have to wait for a place in the inbox.
-            let _ = tokio::task::spawn_blocking(move || desk.answer(answer)).await;
+            let _ = tokio::task::spawn_blocking(move || desk.answer(peer, answer)).await;
             drop(place);
         });
     }

@@ -4,11 +4,14 @@ use std::fmt::Error;
 
 use prometheus_client::{
     collector::Collector,
-    encoding::{DescriptorEncoder, EncodeMetric, text::encode},
+    encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet, text::encode},
     metrics::{counter::ConstCounter, gauge::ConstGauge},
     registry::Registry,
 };
-use qloak_api::manage::{ChannelState, ChannelStatus, NodeState, PortState};
+use qloak_api::{
+    Latency, NodeLatency,
+    manage::{ChannelState, ChannelStatus, NodeState, PortImpairments, PortState},
+};
 
 /// What an OpenMetrics page calls itself.
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -122,8 +125,75 @@ impl Collector for Snapshot {
             "channel_open",
             "1 while the channel carries frames",
             open,
-        )
+        )?;
+        if let Some(done) = &state.line.impairments {
+            counter(
+                page,
+                "impaired_frames",
+                "Frames that an impaired port harmed on purpose",
+                impaired(&state.line.name, done),
+            )?;
+        }
+        match &state.latency {
+            Some(times) => histogram(page, times),
+            None => Ok(()),
+        }
     }
+}
+
+/// Upper bounds of the histogram's buckets on a page: powers of two from 1 us to 1 s.
+const LATENCY_BITS: std::ops::RangeInclusive<u32> = 10..=30;
+
+fn histogram(page: &mut DescriptorEncoder<'_>, times: &NodeLatency) -> Result<(), Error> {
+    let metric_type = prometheus_client::metrics::MetricType::Histogram;
+    let mut family = page.encode_descriptor(
+        "latency_seconds",
+        "Time of client frames in the node",
+        None,
+        metric_type,
+    )?;
+    for (way, times) in [("outbound", &times.outbound), ("inbound", &times.inbound)] {
+        let labels = [("direction", way)];
+        let buckets = coarse(times);
+        let sum_s = times.sum_ns as f64 / 1e9;
+        family
+            .encode_family(&labels)?
+            .encode_histogram::<NoLabelSet>(sum_s, times.frames, &buckets, None)?;
+    }
+    Ok(())
+}
+
+/// Frames by upper bound in seconds; those above the last bound are in the last bucket, which has none.
+fn coarse(times: &Latency) -> Vec<(f64, u64)> {
+    let mut fine = times.buckets.iter().peekable();
+    let mut buckets: Vec<_> = LATENCY_BITS
+        .map(|bits| {
+            let bound_ns = 1_u64 << bits;
+            let mut frames = 0;
+            while let Some(bucket) = fine.next_if(|bucket| bucket.at_most_ns < bound_ns) {
+                frames += bucket.frames;
+            }
+            (bound_ns as f64 / 1e9, frames)
+        })
+        .collect();
+    buckets.push((f64::INFINITY, fine.map(|bucket| bucket.frames).sum()));
+    buckets
+}
+
+fn impaired(port: &str, done: &PortImpairments) -> Vec<Row> {
+    let ways = [("receive", &done.receive), ("transmit", &done.transmit)];
+    let rows = ways.into_iter().flat_map(|(at, faults)| {
+        faults.by_name().map(|(fault, frames)| {
+            let labels = [("port", port), ("at", at), ("fault", fault)];
+            (
+                labels
+                    .map(|(label, value)| (label, value.to_owned()))
+                    .to_vec(),
+                frames,
+            )
+        })
+    });
+    rows.collect()
 }
 
 fn counter(
@@ -224,4 +294,25 @@ fn dropped(state: &NodeState) -> Vec<Row> {
     };
     let ports = std::iter::once(&state.line).chain(state.clients.iter().map(|client| &client.port));
     ports.flat_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use qloak_api::LatencyBucket;
+
+    #[test]
+    fn no_frame_is_lost_between_fine_buckets_and_coarse_ones() {
+        let bucket = |at_most_ns, frames| LatencyBucket { at_most_ns, frames };
+        let fine = vec![
+            bucket(1023, 1),
+            bucket(1087, 2),
+            bucket(2047, 3),
+            bucket((1 << 31) - 1, 4),
+        ];
+        let coarse = coarse(&Latency::new(0, 1 << 31, fine));
+        assert_eq!(coarse[..2], [(1.024e-6, 1), (2.048e-6, 5)]);
+        assert_eq!(coarse.last(), Some(&(f64::INFINITY, 4)));
+        assert_eq!(coarse.iter().map(|(_, frames)| frames).sum::<u64>(), 10);
+    }
 }

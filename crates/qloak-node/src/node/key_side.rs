@@ -26,14 +26,16 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use super::{Node, spawn};
 use crate::{
     Error,
+    capture::recorder::Captures,
     clock::Clock,
     config::Config,
     key_handler::{
-        KeyHandler,
         drive::{Desk, Driver, Sluice},
+        peers::KeyHandlers,
         plane::{Association, Outlet},
         source::{self, Source},
     },
+    latency::Histogram,
     limits,
     manage::{self, Manage},
     pipeline::news::{ControlFrame, InboundChange, InboundNews, OutboundChange, OutboundNews},
@@ -46,14 +48,15 @@ pub(crate) struct KeySide {
     pub(crate) level: Level,
     pub(crate) library: Vec<SuiteEntry>,
     pub(crate) door: Door,
-    pub(crate) source: Source,
+    /// By peer.
+    pub(crate) sources: Vec<Source>,
     pub(crate) clock: Clock,
     pub(crate) stop: Arc<AtomicBool>,
 }
 
 /// The data plane as the key handler meets it.
 pub(crate) struct Plane<A> {
-    pub(crate) core: KeyHandler,
+    pub(crate) handlers: KeyHandlers,
     pub(crate) rings: KeyRings<A>,
     pub(crate) outlet: Box<dyn Outlet + Send>,
     /// Of the outbound and of the inbound half.
@@ -61,6 +64,10 @@ pub(crate) struct Plane<A> {
     pub(crate) spent: Vec<Consumer<Sa>>,
     pub(crate) line: PortState,
     pub(crate) clients: Vec<ClientState>,
+    /// Outbound and inbound times of client frames, where the node sees them.
+    pub(crate) times: Option<[Arc<Histogram>; 2]>,
+    /// Where frames are recorded, where the node sees them.
+    pub(crate) captures: Option<Captures>,
 }
 
 /// The key handler's ends of the rings.
@@ -110,7 +117,7 @@ pub(crate) fn rings<A>() -> (KeyRings<A>, PlaneRings<A>) {
 pub(crate) struct Running {
     side: KeySide,
     keys: JoinHandle<Result<(), Error>>,
-    asking: tokio::sync::mpsc::Receiver<source::Asked>,
+    asking: Vec<tokio::sync::mpsc::Receiver<source::Asked>>,
     manage: Manage,
 }
 
@@ -121,18 +128,21 @@ impl KeySide {
         plane: Plane<A>,
     ) -> Result<Running, Error> {
         let (letters, inbox) = mpsc::sync_channel(limits::COMMANDS_WAITING);
-        let (asked, asking) = tokio::sync::mpsc::channel(limits::COMMANDS_WAITING);
-        let picture = Picture::new(self.config.clone(), plane.line, plane.clients);
-        let first = picture.draw(plane.core.state(0), 0);
+        let queues = self.sources.iter();
+        let queues = queues.map(|_| tokio::sync::mpsc::channel(limits::COMMANDS_WAITING));
+        let (sources, asking) = queues.unzip();
+        let picture =
+            Picture::new(self.config.clone(), plane.line, plane.clients).with_times(plane.times);
+        let first = picture.draw(plane.handlers.state(0), 0);
         let published = Arc::new(ArcSwap::from_pointee(first));
         let [outbound_waker, inbound_waker] = plane.wakers;
         let driver = Driver {
-            core: plane.core,
+            handlers: plane.handlers,
             clock: self.clock,
             level: self.level,
             outlet: plane.outlet,
             inbox,
-            source: asked,
+            sources,
             control: plane.rings.control,
             outbound_news: plane.rings.outbound_news,
             inbound_news: plane.rings.inbound_news,
@@ -158,6 +168,7 @@ impl KeySide {
             published,
             library: std::mem::take(&mut self.library),
             desk: Desk::new(letters, keys.thread().clone()),
+            captures: plane.captures,
         };
         Ok(Running {
             side: self,
@@ -180,11 +191,13 @@ impl Running {
             config,
             level,
             door,
-            source,
+            sources,
             stop,
             ..
         } = self.side;
-        tokio::spawn(source::run(source, self.asking, self.manage.desk.clone()));
+        for (peer, (source, asking)) in sources.into_iter().zip(self.asking).enumerate() {
+            tokio::spawn(source::run(source, peer, asking, self.manage.desk.clone()));
+        }
         tracing::info!(node = %config.name, manage = %door.address(), level = level.name(), channels = config.channels.len(), kernel = config.kernel.is_some(), "node started");
         let mut threads = vec![self.keys];
         threads.extend(carriers);

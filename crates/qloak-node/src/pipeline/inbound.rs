@@ -12,18 +12,18 @@ use qloak_api::{
     An, ChannelNumber, ClientPort,
     manage::{InboundCounters, StrayCounters},
 };
-use qloak_port::{Batch, Port, PortError, Waker};
-use qloak_secy::{Inbound, Sa, Verdict};
+use qloak_port::{Batch, Port, PortError, Waker, capture::Way};
+use qloak_secy::{Inbound, Sa, Station, Verdict};
 use rtrb::{Consumer, Producer};
 
 use super::{
     Patience, hand_out,
-    news::{ControlFrame, InboundChange, InboundNews, port_counters},
+    news::{ControlFrame, InboundChange, InboundNews, port_counters, port_impairments},
     pause,
     rest::{NewsTimes, Rest},
     room,
 };
-use crate::{clock::Clock, limits};
+use crate::{capture::witness::Witness, clock::Clock, latency::Stopwatch, limits};
 
 /// Everything that validating needs, in a thread of its own or beside the protecting half.
 pub(crate) struct InboundThread {
@@ -36,6 +36,8 @@ pub(crate) struct InboundThread {
     pub(crate) changes: Consumer<InboundChange>,
     pub(crate) news: Producer<InboundNews>,
     pub(crate) control: Producer<ControlFrame>,
+    /// Where stations of a mesh are, for the outbound half.
+    pub(crate) stations: Producer<Station>,
     pub(crate) spent: Producer<Sa>,
     pub(crate) key_handler: Thread,
     pub(crate) clock: Clock,
@@ -46,6 +48,8 @@ pub(crate) struct InboundThread {
     pub(crate) busy_poll: bool,
     /// Agreement frames longer than any that exists.
     pub(crate) oversized_agreement: u64,
+    pub(crate) witness: Witness,
+    pub(crate) stopwatch: Stopwatch,
 }
 
 /// A channel, and what was last told of it.
@@ -91,14 +95,23 @@ impl InboundThread {
         // Between receive and validate: the far node uses a new SA as soon as it reads that we are
         // ready, so a frame under it may be in this very batch, and the SA is then in the ring.
         self.apply_changes();
+        self.witness.look();
+        let (mut came_ns, mut delivered) = (0, 0);
         if moved {
+            came_ns = self.clock.now_ns();
+            self.witness.line(Way::Received, self.batch.frames());
             let frames = self.batch.frames_mut().iter_mut().map(room);
             self.secy.validate(frames, &mut self.verdicts);
-            self.sort_out()?;
+            delivered = self.sort_out()?;
             self.tell_heard();
+            self.tell_stations();
             self.news_times.happened();
         }
         let now_ns = self.clock.now_ns();
+        if delivered > 0 {
+            let took_ns = now_ns.saturating_sub(came_ns);
+            self.stopwatch.record(took_ns, delivered);
+        }
         if self.news_times.channels(now_ns) {
             self.tell_channels();
         }
@@ -109,21 +122,23 @@ impl InboundThread {
     }
 
     /// Valid frames go out on their client ports, agreement frames to the key handler, the rest nowhere:
-    /// the SecY has counted them.
-    fn sort_out(&mut self) -> Result<(), PortError> {
+    /// the SecY has counted them. Returns how many client frames went out.
+    fn sort_out(&mut self) -> Result<u64, PortError> {
         let mut failed = None;
+        let mut delivered = 0;
         for (index, verdict) in self.verdicts.iter().enumerate().take(self.batch.len()) {
             match verdict {
                 Verdict::Valid(valid) => {
-                    let exits = &mut self.exits;
+                    let (exits, witness) = (&mut self.exits, &mut self.witness);
                     self.secy.demux(
                         *valid,
                         self.batch.frames()[index].octets(),
                         |client, frame| {
-                            if let Some(exit) = exits.iter_mut().find(|exit| exit.number == client)
-                                && let Err(error) = exit.take(frame)
-                            {
-                                failed = Some(error);
+                            let exit = exits.iter_mut().find(|exit| exit.number == client);
+                            match exit.map(|exit| exit.take(frame, witness)) {
+                                Some(Ok(())) => delivered += 1,
+                                Some(Err(error)) => failed = Some(error),
+                                None => {}
                             }
                         },
                     );
@@ -144,9 +159,9 @@ impl InboundThread {
         }
         self.batch.clear();
         for exit in &mut self.exits {
-            exit.flush()?;
+            exit.flush(&mut self.witness)?;
         }
-        failed.map_or(Ok(()), Err)
+        failed.map_or(Ok(delivered), Err)
     }
 
     fn apply_changes(&mut self) {
@@ -165,6 +180,13 @@ impl InboundThread {
                     }
                 }
             }
+        }
+    }
+
+    fn tell_stations(&mut self) {
+        for station in self.secy.learned(self.clock.now_ns()) {
+            // What is not told now is when it is news again; until then frames go to every node.
+            let _ = self.stations.push(station);
         }
     }
 
@@ -213,6 +235,10 @@ impl InboundThread {
                 ..self.secy.strays()
             },
         });
+        if let Some(impairments) = self.line.impairments() {
+            let impairments = port_impairments(&impairments);
+            let _ = self.news.push(InboundNews::Impaired(impairments));
+        }
         for exit in &self.exits {
             let _ = self.news.push(InboundNews::ClientDropped {
                 client: exit.number,
@@ -237,20 +263,21 @@ impl InboundThread {
 }
 
 impl Exit {
-    fn take(&mut self, frame: &[u8]) -> Result<(), PortError> {
+    fn take(&mut self, frame: &[u8], witness: &mut Witness) -> Result<(), PortError> {
         if self.batch.push(frame) {
             return Ok(());
         }
-        self.flush()?;
+        self.flush(witness)?;
         if !self.batch.push(frame) {
             self.dropped += 1;
         }
         Ok(())
     }
 
-    fn flush(&mut self) -> Result<(), PortError> {
+    fn flush(&mut self, witness: &mut Witness) -> Result<(), PortError> {
         if !self.batch.is_empty() {
             let patience = &mut self.patience;
+            witness.client(self.number, Way::Transmitted, self.batch.frames());
             self.dropped += hand_out(&mut *self.port, &mut self.batch, patience, pause)? as u64;
         }
         Ok(())

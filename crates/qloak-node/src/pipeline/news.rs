@@ -6,7 +6,10 @@
 
 use qloak_api::{
     An, ChannelNumber, ClientPort, Limits,
-    manage::{InboundCounters, OutboundCounters, PortCounters, StrayCounters},
+    manage::{
+        FaultCounters, InboundCounters, OutboundCounters, PortCounters, PortImpairments,
+        StrayCounters,
+    },
 };
 use qloak_secy::Sa;
 
@@ -73,6 +76,7 @@ pub(crate) enum OutboundNews {
         counters: PortCounters,
         discarded_closed: u64,
         discarded_oversize: u64,
+        discarded_vlan: u64,
     },
     /// Line frames that the line port would not take.
     LineDropped(u64),
@@ -97,6 +101,8 @@ pub(crate) enum InboundNews {
         counters: PortCounters,
         strays: StrayCounters,
     },
+    /// What an impaired line port has done to frames.
+    Impaired(PortImpairments),
 }
 
 /// Counters of a port in the words of the management door.
@@ -109,6 +115,22 @@ pub(crate) fn port_counters(counters: qloak_port::Counters) -> PortCounters {
         receive_dropped: counters.receive_dropped,
         transmit_dropped: counters.transmit_dropped,
         malformed: counters.malformed,
+    }
+}
+
+/// What a port has done to frames on purpose, in the same words.
+pub(crate) fn port_impairments(done: &qloak_port::Impairments) -> PortImpairments {
+    let way = |faults: &qloak_port::FaultCounters| FaultCounters {
+        taken: faults.taken,
+        lost: faults.lost + faults.overflowed + faults.too_long,
+        duplicated: faults.duplicated,
+        delayed: faults.delayed,
+        reordered: faults.reordered,
+        damaged: faults.bit_damaged + faults.radio_damaged,
+    };
+    PortImpairments {
+        receive: way(&done.receive),
+        transmit: way(&done.transmit),
     }
 }
 

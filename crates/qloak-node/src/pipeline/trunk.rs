@@ -16,7 +16,10 @@ use super::{
     pace::{Pace, Step},
     room,
 };
-use crate::limits::BATCH_FRAMES;
+use crate::{
+    latency::{Stopwatch, Waiting},
+    limits::BATCH_FRAMES,
+};
 
 /// A time at which every line frame is due.
 pub(super) const ALL: u64 = u64::MAX;
@@ -26,19 +29,24 @@ pub(crate) struct Trunk {
     pub(crate) channel: ChannelRef,
     /// Not sealed yet; the last may take more records.
     begun: Batch,
-    /// Sealed, to be handed to the line.
-    pub(super) leaving: Batch,
     pace: Option<Pace>,
+    /// Line frames sealed since the start: the number of the first that is begun.
+    sealed: u64,
+    /// Of them, those that left.
+    left: u64,
+    waiting: Waiting,
 }
 
 impl Trunk {
-    /// A channel whose line frames leave when they are full or due.
-    pub(crate) fn new(channel: ChannelRef, sizes: Sizes) -> Self {
+    /// A channel whose line frames leave when they are full or due, so many at a time.
+    pub(crate) fn new(channel: ChannelRef, frames: usize, sizes: Sizes) -> Self {
         Self {
             channel,
-            begun: Batch::with_sizes(BATCH_FRAMES, sizes),
-            leaving: Batch::with_sizes(BATCH_FRAMES, sizes),
+            begun: Batch::with_sizes(frames, sizes),
             pace: None,
+            sealed: 0,
+            left: 0,
+            waiting: Waiting::new(),
         }
     }
 
@@ -46,14 +54,13 @@ impl Trunk {
     pub(crate) fn paced(channel: ChannelRef, sizes: Sizes, rate_bps: u64, octets: usize) -> Self {
         let pace = Pace::new(rate_bps, octets, 2 * BATCH_FRAMES, sizes);
         Self {
-            leaving: Batch::with_sizes(pace.frames(), sizes),
             pace: Some(pace),
-            ..Self::new(channel, sizes)
+            ..Self::new(channel, BATCH_FRAMES, sizes)
         }
     }
 
     /// Whether its line frames leave at a constant rate.
-    pub(super) fn is_paced(&self) -> bool {
+    pub(crate) fn is_paced(&self) -> bool {
         self.pace.is_some()
     }
 
@@ -74,18 +81,27 @@ impl Trunk {
         !self.begun.is_empty()
     }
 
-    /// Moves what is due, sealed, to [`Self::leaving`]; [`ALL`] of what is begun, when it has to make room.
-    pub(super) fn depart(&mut self, secy: &mut Outbound, due_ns: u64, now_ns: u64) {
+    /// Line frames that leave at once at most.
+    pub(crate) fn frames(&self) -> usize {
+        self.pace
+            .as_ref()
+            .map_or(self.begun.capacity(), Pace::frames)
+    }
+
+    /// Moves what is due, sealed, to `leaving`; [`ALL`] of what is begun, when it has to make room.
+    pub(super) fn depart(
+        &mut self,
+        secy: &mut Outbound,
+        due_ns: u64,
+        now_ns: u64,
+        leaving: &mut Batch,
+    ) {
         let Some(pace) = &mut self.pace else {
             let due = secy.shape(self.channel, self.begun.len(), due_ns);
-            return seal(
-                secy,
-                self.channel,
-                &mut self.begun,
-                due,
-                &mut self.leaving,
-                now_ns,
-            );
+            let given = seal(secy, self.channel, &mut self.begun, due, leaving, now_ns);
+            self.count(due, given);
+            self.left = self.sealed;
+            return;
         };
         if due_ns == ALL {
             return self.settle(secy, now_ns);
@@ -93,18 +109,23 @@ impl Trunk {
         while let Some(step) = pace.step(now_ns) {
             match step {
                 Step::Prepare => {
-                    prepare(secy, self.channel, &mut self.begun, pace, now_ns);
+                    let (count, given) = prepare(secy, self.channel, &mut self.begun, pace, now_ns);
                     pace.prepared();
+                    self.sealed += given as u64;
+                    if given < count {
+                        self.waiting.forget();
+                    }
                 }
                 Step::Leave => {
-                    let leaving = pace.frames().min(pace.ready.len());
-                    for index in 0..leaving {
-                        if !pace.ready.give(index, &mut self.leaving) {
+                    let count = pace.frames().min(pace.ready.len());
+                    for index in 0..count {
+                        if !pace.ready.give(index, leaving) {
                             break;
                         }
                     }
-                    pace.ready.drop_front(leaving);
+                    pace.ready.drop_front(count);
                     pace.left();
+                    self.left += count as u64;
                     return;
                 }
             }
@@ -116,7 +137,7 @@ impl Trunk {
         if let Some(pace) = &mut self.pace {
             secy.fill(self.channel, &mut Lines(&mut self.begun), 0, now_ns);
             let count = self.begun.len();
-            seal(
+            let given = seal(
                 secy,
                 self.channel,
                 &mut self.begun,
@@ -124,6 +145,27 @@ impl Trunk {
                 &mut pace.ready,
                 now_ns,
             );
+            self.count(count, given);
+        }
+    }
+
+    /// A client frame that came then has its end in the last line frame that is begun.
+    pub(super) fn entered(&mut self, came_ns: u64) {
+        let last = self.sealed + (self.begun.len() as u64).saturating_sub(1);
+        self.waiting.enter(came_ns, last);
+    }
+
+    /// What was in the batch of those leaving is on the line now.
+    pub(super) fn left(&mut self, now_ns: u64, stopwatch: &Stopwatch) {
+        self.waiting.leave(self.left, now_ns, stopwatch);
+    }
+
+    /// So many line frames were sealed, and so many of them went on. Where some were refused, numbers no longer say
+    /// which client frames leave.
+    fn count(&mut self, sealed: usize, given: usize) {
+        self.sealed += given as u64;
+        if given < sealed {
+            self.waiting.forget();
         }
     }
 
@@ -141,14 +183,16 @@ impl Trunk {
     }
 }
 
-/// Seals line frames until none is missing for the next beat, with made-up ones where none are begun.
+/// Seals line frames until none is missing for the next beat, with made-up ones where none are begun. Returns how many
+/// were to be sealed, and how many were.
 fn prepare(
     secy: &mut Outbound,
     channel: ChannelRef,
     begun: &mut Batch,
     pace: &mut Pace,
     now_ns: u64,
-) {
+) -> (usize, usize) {
+    let mut sum = (0, 0);
     while pace.missing() > 0 {
         let missing = pace.missing();
         if begun.len() <= missing {
@@ -156,15 +200,17 @@ fn prepare(
             secy.fill(channel, &mut Lines(begun), empty, now_ns);
         }
         let count = begun.len().min(missing);
-        seal(secy, channel, begun, count, &mut pace.ready, now_ns);
+        let given = seal(secy, channel, begun, count, &mut pace.ready, now_ns);
+        sum = (sum.0 + count, sum.1 + given);
         if count == 0 {
             // The channel is closed.
-            return;
+            break;
         }
     }
+    sum
 }
 
-/// The first `count` of the begun line frames, sealed, go to the end of another batch.
+/// The first `count` of the begun line frames, sealed, go to the end of another batch. Returns how many did.
 fn seal(
     secy: &mut Outbound,
     channel: ChannelRef,
@@ -172,18 +218,20 @@ fn seal(
     count: usize,
     to: &mut Batch,
     now_ns: u64,
-) {
+) -> usize {
     if count == 0 {
-        return;
+        return 0;
     }
     let frames = begun.frames_mut().iter_mut().take(count).map(room);
     secy.protect(channel, frames, now_ns);
+    let before = to.len();
     for index in 0..count {
         // What was refused is empty and counted.
         let given = begun.frames()[index].is_empty() || begun.give(index, to);
         debug_assert!(given, "more line frames than there is room for");
     }
     begun.drop_front(count);
+    to.len() - before
 }
 
 /// A batch of line frames as the mux sees it.

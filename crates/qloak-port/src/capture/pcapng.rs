@@ -12,15 +12,16 @@
 use std::io::Read;
 
 use super::{
-    CaptureError, Reader,
+    CaptureError, Origin, Reader, Statistics, Way,
     read::{ETHERNET, Form, SECTION_HEADER, fill, half, word},
 };
 use crate::limits;
 
-const INTERFACE_DESCRIPTION: u32 = 1;
+pub(super) const INTERFACE_DESCRIPTION: u32 = 1;
 const OBSOLETE_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
-const ENHANCED_PACKET: u32 = 6;
+pub(super) const INTERFACE_STATISTICS: u32 = 5;
+pub(super) const ENHANCED_PACKET: u32 = 6;
 /// Link type, two reserved octets and snap length of an interface description.
 const INTERFACE_OCTETS_MIN: usize = 8;
 
@@ -32,6 +33,8 @@ pub(super) struct Interface {
     ticks_per_s: u128,
     offset_s: i64,
     fcs_octets: usize,
+    pub(super) name: String,
+    pub(super) statistics: Option<Statistics>,
 }
 
 impl<R: Read> Reader<R> {
@@ -66,11 +69,19 @@ impl<R: Read> Reader<R> {
         if word(&self.buffer, body, big) != Some(length as u32) {
             return Err(self.damaged("a block whose two lengths differ".into()));
         }
+        self.origin = Origin::default();
         match kind {
             INTERFACE_DESCRIPTION => self.interface(body, big).map(|()| None),
+            INTERFACE_STATISTICS => {
+                self.statistics(body, big);
+                Ok(None)
+            }
             ENHANCED_PACKET => {
                 let interface = self.field(0)? as usize;
-                self.packet(interface, 20, (4, 8), (12, 16), body).map(Some)
+                let found = self.packet(interface, 20, (4, 8), (12, 16), body)?;
+                let captured = self.field(12)? as usize;
+                self.origin.way = self.way(20 + captured.next_multiple_of(4), body, big);
+                Ok(Some(found))
             }
             OBSOLETE_PACKET => {
                 let id = half(&self.buffer, 0, big).unwrap_or_default().into();
@@ -126,6 +137,7 @@ impl<R: Read> Reader<R> {
             return Err(CaptureError::not_ethernet(link_type));
         }
         self.stamp_ns = stamp_ns;
+        self.origin.interface = interface;
         self.within(octets, captured, body)?;
         self.settle(octets, captured, original, fcs)
     }
@@ -177,17 +189,12 @@ impl<R: Read> Reader<R> {
             ticks_per_s: 1_000_000,
             offset_s: 0,
             fcs_octets: 0,
+            name: String::new(),
+            statistics: None,
         };
-        let mut at = 8;
-        while let (Some(code), Some(length)) =
-            (half(&self.buffer, at, big), half(&self.buffer, at + 2, big))
-        {
-            let length = usize::from(length);
-            if code == 0 || at + 4 + length > body {
-                break;
-            }
-            let value = self.buffer.get(at + 4..at + 4 + length).unwrap_or_default();
+        for (code, value) in options(self.buffer.get(..body).unwrap_or_default(), 8, big) {
             match (code, value) {
+                (2, name) => interface.name = String::from_utf8_lossy(name).into_owned(),
                 (9, [resolution, ..]) => {
                     let exponent = u32::from(resolution & 0x7f);
                     let base: u128 = if resolution & 0x80 == 0 { 10 } else { 2 };
@@ -209,7 +216,6 @@ impl<R: Read> Reader<R> {
                 }
                 _ => {}
             }
-            at += 4 + length.next_multiple_of(4);
         }
         let too_many = self.interfaces().len() >= limits::CAPTURE_INTERFACES_MAX;
         if too_many {
@@ -222,6 +228,44 @@ impl<R: Read> Reader<R> {
             interfaces.push(interface);
         }
         Ok(())
+    }
+
+    /// Takes note of the statistics of an interface; those of one that is not described are nobody's.
+    fn statistics(&mut self, body: usize, big: bool) {
+        let block = self.buffer.get(..body).unwrap_or_default();
+        let mut read = Statistics::default();
+        for (code, value) in options(block, 12, big) {
+            let Ok(octets) = value.try_into() else {
+                continue;
+            };
+            let count = if big {
+                u64::from_be_bytes(octets)
+            } else {
+                u64::from_le_bytes(octets)
+            };
+            match code {
+                4 => read.passed = count,
+                5 => read.dropped = count,
+                _ => {}
+            }
+        }
+        let interface = word(block, 0, big).unwrap_or(u32::MAX) as usize;
+        if let Form::PcapNg { interfaces, .. } = &mut self.form
+            && let Some(interface) = interfaces.get_mut(interface)
+        {
+            interface.statistics = Some(read);
+        }
+    }
+
+    /// Which way a frame went, where its options say so.
+    fn way(&self, at: usize, body: usize, big: bool) -> Option<Way> {
+        let block = self.buffer.get(..body).unwrap_or_default();
+        let flags = options(block, at, big).find(|(code, _)| *code == 2);
+        match word(flags?.1, 0, big)? & 3 {
+            1 => Some(Way::Received),
+            2 => Some(Way::Transmitted),
+            _ => None,
+        }
     }
 
     fn length(&mut self, big: bool) -> Result<usize, CaptureError> {
@@ -249,12 +293,27 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    fn interfaces(&self) -> &[Interface] {
+    pub(super) fn interfaces(&self) -> &[Interface] {
         match &self.form {
             Form::Pcap { .. } => &[],
             Form::PcapNg { interfaces, .. } => interfaces,
         }
     }
+}
+
+/// The options of a block, from `at` on: codes and values, up to the end of the options or the first that lies.
+pub(super) fn options(
+    block: &[u8],
+    mut at: usize,
+    big: bool,
+) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let (code, length) = (half(block, at, big)?, half(block, at + 2, big)?);
+        let length = usize::from(length);
+        let value = block.get(at + 4..at + 4 + length)?;
+        at += 4 + length.next_multiple_of(4);
+        (code != 0).then_some((code, value))
+    })
 }
 
 impl Interface {

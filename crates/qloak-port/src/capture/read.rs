@@ -13,13 +13,14 @@ use std::{
     path::Path,
 };
 
-use super::{CaptureError, pcapng::Interface};
+use super::{CaptureError, Statistics, Way, pcapng::Interface};
 use crate::limits;
 
 pub(super) const ETHERNET: u16 = 1;
 
 /// Type of a pcapng section header, the same in both byte orders.
 pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+
 /// A frame of a capture file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Captured<'a> {
@@ -38,6 +39,15 @@ impl Captured<'_> {
     }
 }
 
+/// Where a frame was seen, as far as the file says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Number of its interface; pcap files have one alone.
+    pub interface: usize,
+    /// Which way it passed there.
+    pub way: Option<Way>,
+}
+
 /// Reads a capture file frame by frame.
 pub struct Reader<R> {
     pub(super) source: R,
@@ -46,6 +56,7 @@ pub struct Reader<R> {
     /// Where in `buffer` the present frame lies.
     range: std::ops::Range<usize>,
     pub(super) stamp_ns: u64,
+    pub(super) origin: Origin,
     wire_octets: usize,
     /// Frames that were begun.
     pub(super) frames: u64,
@@ -108,6 +119,7 @@ impl<R: Read> Reader<R> {
             buffer: Vec::new(),
             range: 0..0,
             stamp_ns: 0,
+            origin: Origin::default(),
             wire_octets: 0,
             frames: 0,
         };
@@ -160,6 +172,19 @@ impl<R: Read> Reader<R> {
             octets: self.buffer.get(self.range.clone()).unwrap_or_default(),
             wire_octets: self.wire_octets,
         }
+    }
+
+    /// Where the frame that `next` or `advance` went to was seen.
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// The interfaces of the present section so far: names, empty where they have none, and what the file says
+    /// passed there.
+    pub fn interfaces_seen(&self) -> impl Iterator<Item = (&str, Option<Statistics>)> {
+        self.interfaces()
+            .iter()
+            .map(|interface| (interface.name.as_str(), interface.statistics))
     }
 
     /// Goes to the next frame. False at the end of the file.

@@ -44,3 +44,36 @@ pub struct FaultCounters {
     /// Code words with more wrong symbols than the code corrects.
     pub radio_words_failed: u64,
 }
+
+impl Impairments {
+    /// Those of several ports that are used as one.
+    #[must_use]
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            receive: self.receive.and(&other.receive),
+            transmit: self.transmit.and(&other.transmit),
+        }
+    }
+}
+
+impl FaultCounters {
+    fn and(&self, other: &Self) -> Self {
+        Self {
+            taken: self.taken + other.taken,
+            passed: self.passed + other.passed,
+            lost: self.lost + other.lost,
+            duplicated: self.duplicated + other.duplicated,
+            overflowed: self.overflowed + other.overflowed,
+            too_long: self.too_long + other.too_long,
+            waiting: self.waiting + other.waiting,
+            delayed: self.delayed + other.delayed,
+            reordered: self.reordered + other.reordered,
+            bit_damaged: self.bit_damaged + other.bit_damaged,
+            bits_flipped: self.bits_flipped + other.bits_flipped,
+            radio_damaged: self.radio_damaged + other.radio_damaged,
+            radio_octets_changed: self.radio_octets_changed + other.radio_octets_changed,
+            radio_words: self.radio_words + other.radio_words,
+            radio_words_failed: self.radio_words_failed + other.radio_words_failed,
+        }
+    }
+}

@@ -145,12 +145,14 @@ impl Bench {
         };
         let config = ChannelConfig {
             number: 1.try_into().expect("1 is a channel"),
+            peer_address: None,
             carriage: if aggregated {
                 Carriage::Aggregated
             } else {
                 Carriage::Transparent
             },
             clients: clients.clone(),
+            vlans: Vec::new(),
             xpn: true,
             replay_window: 64,
             limits: Limits {

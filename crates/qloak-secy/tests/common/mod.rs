@@ -59,11 +59,13 @@ pub fn suite(name: &str) -> &'static Suite {
 pub fn channel(carriage: Carriage) -> ChannelConfig {
     ChannelConfig {
         number: number(1),
+        peer_address: None,
         carriage,
         clients: match carriage {
             Carriage::Transparent => vec![client(1)],
             Carriage::Aggregated => (1..=10).map(client).collect(),
         },
+        vlans: Vec::new(),
         xpn: true,
         replay_window: 64,
         limits: Limits::default(),

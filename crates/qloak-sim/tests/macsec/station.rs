@@ -80,8 +80,10 @@ impl Station {
         };
         let channel = [ChannelConfig {
             number: number(),
+            peer_address: None,
             carriage: Carriage::Transparent,
             clients: vec![1.try_into().unwrap()],
+            vlans: Vec::new(),
             xpn: terms.xpn,
             replay_window: terms.replay_window,
             limits: Limits::default(),

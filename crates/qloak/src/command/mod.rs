@@ -1,5 +1,6 @@
 //! The commands: one struct each, and the list of them.
 
+mod capture;
 mod completions;
 mod controller;
 mod key;
@@ -33,6 +34,7 @@ pub(crate) enum Command {
     Suite(suite::Suite),
     Key(key::Key),
     Top(top::Top),
+    Capture(capture::Capture),
     Protect(offline::Protect),
     Validate(offline::Validate),
     Completions(completions::Completions),
@@ -57,6 +59,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Error> {
         Command::Suite(command) => command.run(json),
         Command::Key(command) => command.run(json),
         Command::Top(command) => command.run(json),
+        Command::Capture(command) => command.run(json),
         Command::Protect(command) => command.run(json),
         Command::Validate(command) => command.run(json),
         Command::Completions(command) => command.run(),

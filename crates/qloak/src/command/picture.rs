@@ -219,6 +219,47 @@ pub(crate) fn hazmat(overview: &Overview) -> Vec<String> {
         .collect()
 }
 
+/// Ports that do something to frames on purpose, which belongs in a lab; in words.
+pub(crate) fn impaired(overview: &Overview) -> Vec<String> {
+    let seen = overview.nodes.iter().filter_map(|node| node.state.as_ref());
+    let ports = seen.flat_map(|state| {
+        let clients = state.clients.iter().map(|client| &client.port);
+        std::iter::once(&state.line)
+            .chain(clients)
+            .filter_map(move |port| Some((&state.node, &port.name, port.impairments.as_ref()?)))
+    });
+    ports
+        .map(|(node, port, done)| {
+            let ways = [("received", done.receive), ("transmitted", done.transmit)];
+            let ways = ways
+                .iter()
+                .filter(|(_, faults)| faults.taken > 0)
+                .map(|(way, faults)| {
+                    let taken = crate::words::count(faults.taken);
+                    let faults: Vec<_> = faults
+                        .by_name()
+                        .into_iter()
+                        .filter(|(_, count)| *count > 0)
+                        .map(|(fault, count)| format!("{} {fault}", crate::words::count(count)))
+                        .collect();
+                    let faults = if faults.is_empty() {
+                        "none harmed".into()
+                    } else {
+                        faults.join(", ")
+                    };
+                    format!("of {taken} frames {way} {faults}")
+                });
+            let ways: Vec<_> = ways.collect();
+            let sofar = if ways.is_empty() {
+                "no frame so far".into()
+            } else {
+                ways.join("; ")
+            };
+            format!("port {port} of {node} harms frames on purpose: {sofar}")
+        })
+        .collect()
+}
+
 /// Whether a channel uses such a suite now.
 pub(crate) fn uses_hazmat(overview: &Overview, view: &ChannelView) -> bool {
     let seen = overview.nodes.iter().filter_map(|node| node.state.as_ref());

@@ -76,6 +76,20 @@ pub(super) fn in_words(who: &str, overview: &Overview) -> String {
         output::title("Channels"),
         channels(overview)
     ));
+    if let Some(table) = times(&overview.nodes) {
+        parts.push(format!(
+            "{}\n{table}",
+            output::title("Time in the nodes, since their start")
+        ));
+    }
+    let impaired = picture::impaired(overview);
+    if !impaired.is_empty() {
+        let lines: Vec<_> = impaired
+            .iter()
+            .map(|text| output::loud(&format!("IMPAIRED  {text}")))
+            .collect();
+        parts.push(lines.join("\n"));
+    }
     let hazmat = picture::hazmat(overview);
     if !hazmat.is_empty() {
         let lines: Vec<_> = hazmat
@@ -159,6 +173,29 @@ fn nodes(nodes: &[NodeView]) -> String {
         table.add_row(row);
     }
     output::shown(&table)
+}
+
+/// Times of client frames in the nodes that carry some themselves.
+fn times(nodes: &[NodeView]) -> Option<String> {
+    let mut table = output::table(["node", "", "frames", "p50", "p99", "max"]);
+    for node in nodes {
+        let Some(times) = node.state.as_ref().and_then(|state| state.latency.as_ref()) else {
+            continue;
+        };
+        for (way, times) in [("outbound", &times.outbound), ("inbound", &times.inbound)] {
+            if times.frames > 0 {
+                table.add_row([
+                    name(&node.record.name),
+                    Cell::new(way),
+                    number(words::count(times.frames)),
+                    number(words::brief_time(times.p50_ns)),
+                    number(words::brief_time(times.p99_ns)),
+                    number(words::brief_time(times.max_ns)),
+                ]);
+            }
+        }
+    }
+    (table.row_count() > 0).then(|| output::shown(&table))
 }
 
 fn kms(kms: &[KmsView]) -> String {

@@ -5,14 +5,18 @@ use std::{
     path::Path,
 };
 
-use qloak_api::{Carriage, ChannelNumber, ClientPort, Limits};
+use qloak_api::{Carriage, ChannelNumber, ClientPort, Limits, MacAddress, SaeId};
 use qloak_cipher::suite::{SUITES, Suite};
 use qloak_door::TlsFiles;
-use qloak_secy::channel::check_limits;
+use qloak_secy::{
+    ChannelConfig, LineConfig,
+    channel::{self as secy, check_limits, check_shares},
+};
 use toml::Spanned;
 
 use super::{
-    RawChannel, RawConfig, RawKme, RawPolicy, RawTls, line::checked_port, pipeline::RawPipeline,
+    RawChannel, RawConfig, RawKme, RawPolicy, RawTls, line::checked_port, peer,
+    pipeline::RawPipeline,
 };
 use crate::{
     config::{Channel, Config, ConfigError, Kme, Line, beside},
@@ -33,7 +37,8 @@ impl RawConfig {
     ) -> Result<Config, ConfigError> {
         let hazmat = self.policy.allowed(text)?;
         let kernel = self.dataplane.take_interfaces(text, &self.client)?;
-        self.dataplane.check(text, &self.line, &self.channel)?;
+        self.dataplane
+            .check(text, &self.line, &self.peer, &self.channel)?;
         let usable = cores::usable();
         let pipeline = RawPipeline::check(self.pipeline, text, self.dataplane, usable.as_deref())?;
         let mut numbers = BTreeSet::new();
@@ -64,11 +69,40 @@ impl RawConfig {
                 ));
             }
         }
+        let tls = self.tls.files(directory);
+        if *self.line.peer.get_ref() == self.name {
+            let what = "is this node's own name; the far node has another";
+            return Err(ConfigError::at(
+                text,
+                self.line.peer.span(),
+                "line.peer",
+                what,
+            ));
+        }
+        let drain_span = self.line.drain_us.as_ref().map(Spanned::span);
+        let line = self.line.check(text, directory)?;
+        let kme = self.kme.check(text, directory, &tls)?;
+        let further = peer::check(
+            text,
+            directory,
+            self.peer,
+            (&self.name, &line),
+            (&kme, &tls),
+        )?;
         let mut taken = Taken {
             text,
             clients: &numbers,
             seen_clients: BTreeSet::new(),
-            seen_channels: BTreeSet::new(),
+            channels: Vec::new(),
+            paced: Vec::new(),
+            line: LineConfig {
+                address: line.address,
+                peer_address: line.peer_address,
+                frame_octets_max: line.frame_octets_max,
+            },
+            peers: std::iter::once((line.peer.clone(), line.peer_address))
+                .chain(further.iter().map(|peer| (peer.name.clone(), peer.address)))
+                .collect(),
         };
         let channels = self
             .channel
@@ -88,16 +122,6 @@ impl RawConfig {
                 "client port {idle} belongs to no channel: name it in the `clients` of one"
             )));
         }
-        let tls = self.tls.files(directory);
-        if *self.line.peer.get_ref() == self.name {
-            let what = "is this node's own name; the far node has another";
-            return Err(ConfigError::at(
-                text,
-                self.line.peer.span(),
-                "line.peer",
-                what,
-            ));
-        }
         let slots = ranged(
             text,
             self.key_ram.slots,
@@ -105,21 +129,21 @@ impl RawConfig {
             limits::KEY_RAM_SLOTS,
             "key_ram.slots",
         )?;
-        let drain_span = self.line.drain_us.as_ref().map(Spanned::span);
-        let line = self.line.check(text, directory)?;
         check_drain(&line, &channels).map_err(|what| {
             ConfigError::at(text, drain_span.unwrap_or_default(), "line.drain_us", what)
         })?;
         Ok(Config {
             name: self.name,
             line,
-            kme: self.kme.check(text, directory, &tls)?,
+            kme,
+            further,
             clients,
             kernel,
             pipeline,
             weights,
             channels,
             manage_listen: self.manage.listen,
+            capture: self.manage.capture,
             tls,
             key_ram_slots: slots,
             key_ram_fill: ranged(
@@ -130,6 +154,7 @@ impl RawConfig {
                 "key_ram.fill",
             )?,
             hazmat,
+            file: None,
         })
     }
 }
@@ -139,7 +164,12 @@ struct Taken<'a> {
     text: &'a str,
     clients: &'a BTreeSet<ClientPort>,
     seen_clients: BTreeSet<ClientPort>,
-    seen_channels: BTreeSet<ChannelNumber>,
+    /// Those that were checked, as the SecY has them.
+    channels: Vec<ChannelConfig>,
+    /// Which of them have a constant rate.
+    paced: Vec<bool>,
+    line: LineConfig,
+    peers: Vec<(SaeId, MacAddress)>,
 }
 
 impl RawChannel {
@@ -150,7 +180,7 @@ impl RawChannel {
     ) -> Result<Channel, ConfigError> {
         let text = taken.text;
         let number = *self.number.get_ref();
-        if !taken.seen_channels.insert(number) {
+        if taken.channels.iter().any(|other| other.number == number) {
             return Err(ConfigError::at(
                 text,
                 self.number.span(),
@@ -181,12 +211,9 @@ impl RawChannel {
                     "there is no [[client]] for client port {client}"
                 )));
             }
-            if !taken.seen_clients.insert(*client) {
-                return Err(at_clients(format!(
-                    "client port {client} is in channels twice; it can be in one"
-                )));
-            }
+            taken.seen_clients.insert(*client);
         }
+        let peer = peer::of_channel(text, self.peer.as_ref(), &taken.peers)?;
         let suite = known_suite(text, &self.suite, "channel.suite", false)?;
         if suite.hazmat && !hazmat.iter().any(|allowed| allowed.name == suite.name) {
             let what = format!(
@@ -252,15 +279,54 @@ impl RawChannel {
             limits::WAIT_US,
             "channel.wait_us",
         )?;
+        let limits = checked_limits(text, number, self.limits)?;
+        let as_secy = ChannelConfig {
+            number,
+            peer_address: taken.peers.get(peer).map(|(_, address)| *address),
+            carriage,
+            clients: self.clients.get_ref().clone(),
+            vlans: self.vlans.iter().map(|vlan| *vlan.get_ref()).collect(),
+            xpn,
+            replay_window,
+            limits,
+        };
+        if let Err(error) = check_shares(&taken.line, &as_secy, &taken.channels) {
+            let (key, span) = match (&error, self.vlans.first()) {
+                (secy::ConfigError::Vlan { .. }, Some(vlan)) => ("channel.vlans", vlan.span()),
+                _ => ("channel.clients", self.clients.span()),
+            };
+            return Err(ConfigError::at(text, span, key, error.to_string()));
+        }
+        let paced = constant_rate_bps.is_some();
+        let at_once = |channel: &ChannelConfig| {
+            let mut clients = channel.clients.iter();
+            clients.any(|client| as_secy.clients.contains(client))
+        };
+        let mut others = taken.channels.iter().zip(&taken.paced);
+        let held_up = others.any(|(other, other_paced)| (paced || *other_paced) && at_once(other));
+        if held_up || (paced && !as_secy.vlans.is_empty()) {
+            let what = "is for channels that have their client ports for themselves: one that waits for its beat would hold up the others";
+            let span = self.clients.span();
+            return Err(ConfigError::at(
+                text,
+                span,
+                "channel.constant_rate_bps",
+                what,
+            ));
+        }
+        taken.paced.push(paced);
+        taken.channels.push(as_secy.clone());
         Ok(Channel {
             number,
             name: self.name.unwrap_or_else(|| format!("channel-{number}")),
             carriage,
-            clients: self.clients.into_inner(),
+            peer,
+            clients: as_secy.clients,
+            vlans: as_secy.vlans,
             suite,
             xpn,
             replay_window,
-            limits: checked_limits(text, number, self.limits)?,
+            limits,
             wait_us,
             constant_rate_bps,
         })
@@ -317,7 +383,12 @@ fn checked_limits(
 }
 
 impl RawKme {
-    fn check(self, text: &str, directory: &Path, own: &TlsFiles) -> Result<Kme, ConfigError> {
+    pub(super) fn check(
+        self,
+        text: &str,
+        directory: &Path,
+        own: &TlsFiles,
+    ) -> Result<Kme, ConfigError> {
         if !self.url.get_ref().starts_with("https://") {
             let what = "must begin with https:// (ETSI GS QKD 014 asks for TLS both ways)";
             return Err(ConfigError::at(text, self.url.span(), "kme.url", what));

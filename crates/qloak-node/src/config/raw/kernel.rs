@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, ops::Range};
 use qloak_api::Carriage;
 use serde::Deserialize;
 
-use super::{RawChannel, RawClient, RawLine};
+use super::{RawChannel, RawClient, RawLine, RawPeer};
 use crate::config::{ConfigError, KernelMacsec, MacsecInterface};
 
 /// Who carries the frames.
@@ -61,6 +61,7 @@ impl RawDataplane {
         self,
         text: &str,
         line: &RawLine,
+        peers: &[RawPeer],
         channels: &[RawChannel],
     ) -> Result<(), ConfigError> {
         if self == Self::UserSpace {
@@ -71,6 +72,10 @@ impl RawDataplane {
         if let Some(impairment) = &line.impairment {
             let what = "is done to frames by the node, which carries none with dataplane = \"kernel-macsec\"; `tc qdisc add dev ... netem` worsens the kernel's";
             return at(impairment.span(), "line.impairment", what.into());
+        }
+        if let Some(peer) = peers.first() {
+            let what = "is for nodes that carry the frames themselves: with dataplane = \"kernel-macsec\" a line has one far node";
+            return at(peer.name.span(), "peer", what.into());
         }
         let one_lane = line.port.as_ref().filter(|_| line.lanes.is_empty());
         match one_lane.and_then(|port| port.get_ref().packet_socket()) {

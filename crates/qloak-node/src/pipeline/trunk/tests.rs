@@ -24,6 +24,7 @@ struct Line {
     outbound: Outbound,
     inbound: Inbound,
     trunk: Trunk,
+    leaving: Batch,
     client: ClientPort,
     rekeys: u8,
     /// Client frames that came out at the far end.
@@ -43,8 +44,10 @@ impl Line {
         let client = ClientPort::try_from(1).unwrap();
         let channel = ChannelConfig {
             number: 1.try_into().unwrap(),
+            peer_address: None,
             carriage: Carriage::Aggregated,
             clients: vec![client],
+            vlans: Vec::new(),
             xpn: true,
             replay_window: 0,
             limits: Limits::default(),
@@ -55,11 +58,12 @@ impl Line {
         outbound.set_one_size(channel.number, rate_bps.is_some());
         let trunk = match rate_bps {
             Some(rate_bps) => Trunk::paced(reference, SIZES, rate_bps, octets),
-            None => Trunk::new(reference, SIZES),
+            None => Trunk::new(reference, BATCH_FRAMES, SIZES),
         };
         let mut line = Self {
             outbound,
             inbound: Inbound::new(&line(2, 1), channels).unwrap(),
+            leaving: Batch::with_sizes(trunk.frames(), SIZES),
             trunk,
             client,
             rekeys: 0,
@@ -102,8 +106,9 @@ impl Line {
     }
 
     fn depart(&mut self, due_ns: u64, now_ns: u64) {
-        self.trunk.depart(&mut self.outbound, due_ns, now_ns);
-        let leaving = &mut self.trunk.leaving;
+        let leaving = &mut self.leaving;
+        self.trunk
+            .depart(&mut self.outbound, due_ns, now_ns, leaving);
         let lengths = leaving.frames().iter().map(Frame::len);
         self.seen.extend(lengths.map(|length| (now_ns, length)));
         let mut verdicts = vec![Verdict::NoTag; leaving.len()];

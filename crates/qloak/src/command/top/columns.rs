@@ -1,6 +1,7 @@
 //! The tables of the picture. A narrow terminal shows fewer columns: one that is cut could be misread.
 
 use qloak_api::{
+    Latency, NodeLatency,
     control::{KmsView, NodeView},
     kms::KmsLink,
     manage::NodeState,
@@ -92,41 +93,50 @@ pub(super) fn draw_channels(frame: &mut Frame<'_>, area: Rect, rows: &[sample::R
     draw_table(frame, area, " channels ", &columns, rows);
 }
 
+/// A node, and the times of its client frames in the last interval.
+pub(super) type OfNode<'a> = (&'a NodeView, Option<&'a NodeLatency>);
+
 /// One row for each node.
-pub(super) fn draw_nodes(frame: &mut Frame<'_>, area: Rect, nodes: &[NodeView]) {
+pub(super) fn draw_nodes(frame: &mut Frame<'_>, area: Rect, nodes: &[OfNode<'_>]) {
     let longest = nodes
         .iter()
-        .map(|node| node.record.name.as_str().len())
+        .map(|(node, _)| node.record.name.as_str().len())
         .max();
     let columns = [
         text(
             "node",
             0,
             longest.unwrap_or(0).min(24),
-            |node: &NodeView| {
+            |(node, _): &OfNode<'_>| {
                 (
                     node.record.name.to_string(),
                     if node.reachable { GOOD } else { BAD },
                 )
             },
         ),
-        number("line in", 4, 9, |node| {
+        number("out p50 p99 max", 4, 17, |(_, times)| {
+            of_times(times.map(|times| &times.outbound))
+        }),
+        number("in p50 p99 max", 5, 17, |(_, times)| {
+            of_times(times.map(|times| &times.inbound))
+        }),
+        number("line in", 6, 9, |(node, _)| {
             of_state(node, |state| {
                 (words::octets(state.line.counters.received_octets), PLAIN)
             })
         }),
-        number("line out", 5, 9, |node| {
+        number("line out", 7, 9, |(node, _)| {
             of_state(node, |state| {
                 (words::octets(state.line.counters.transmitted_octets), PLAIN)
             })
         }),
-        number("dropped", 6, 7, |node| {
+        number("dropped", 8, 7, |(node, _)| {
             of_state(node, |state| {
                 let line = &state.line.counters;
                 zero(line.receive_dropped + line.transmit_dropped + line.malformed)
             })
         }),
-        number("keys out/in", 1, 11, |node| {
+        number("keys out/in", 1, 11, |(node, _)| {
             of_state(node, |state| {
                 let keys = &state.key_handler;
                 let style = if keys.outbound_keys == 0 { BAD } else { PLAIN };
@@ -136,12 +146,12 @@ pub(super) fn draw_nodes(frame: &mut Frame<'_>, area: Rect, nodes: &[NodeView]) 
                 )
             })
         }),
-        text("KME", 2, 7, |node| {
+        text("KME", 2, 7, |(node, _)| {
             of_state(node, |state| {
                 word(state.key_handler.kme_reachable, "answers")
             })
         }),
-        text("peer", 3, 6, |node| {
+        text("peer", 3, 6, |(node, _)| {
             of_state(node, |state| word(state.key_handler.peer_alive, "heard"))
         }),
     ];
@@ -258,6 +268,13 @@ fn suite_style(row: &sample::Row) -> Style {
 
 fn of_state(node: &NodeView, show: impl Fn(&NodeState) -> Shown) -> Shown {
     node.state.as_ref().map_or(("-".into(), QUIET), show)
+}
+
+fn of_times(times: Option<&Latency>) -> Shown {
+    let times = times.filter(|times| times.frames > 0);
+    times.map_or(("-".into(), QUIET), |times| {
+        (words::three_times(times), PLAIN)
+    })
 }
 
 fn zero(count: u64) -> Shown {

@@ -52,6 +52,29 @@ pub(super) fn picture(who: &str, sample: &Sample) -> String {
     } else {
         alarms.join("\n")
     };
-    let table = output::shown(&table);
-    format!("As seen by {who}\n{table}\n{alarms}\n")
+    let mut lines = vec![format!("As seen by {who}\n{}", output::shown(&table))];
+    lines.extend(times(sample));
+    let impaired = picture::impaired(&sample.overview);
+    lines.extend(
+        impaired
+            .iter()
+            .map(|text| output::loud(&format!("IMPAIRED  {text}"))),
+    );
+    lines.push(alarms);
+    lines.join("\n") + "\n"
+}
+
+/// The times of the last interval, one line for each node that carried frames.
+fn times(sample: &Sample) -> Vec<String> {
+    let said = |times: &qloak_api::Latency| match times.frames {
+        0 => "-".to_owned(),
+        _ => words::three_times(times),
+    };
+    let nodes = sample.nodes().into_iter();
+    let known = nodes.filter_map(|(node, times)| Some((&node.record.name, times?)));
+    let lines = known.map(|(node, times)| {
+        let (out, back) = (said(&times.outbound), said(&times.inbound));
+        format!("{node}  time in the node (p50 p99 max): outbound {out}, inbound {back}")
+    });
+    lines.collect()
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use qloak_api::{
-    ChannelNumber,
+    ChannelNumber, NodeLatency,
     control::{ChannelView, NodeView, Overview},
     manage::ChannelState,
 };
@@ -30,6 +30,9 @@ struct Seen {
     at: Option<Instant>,
     channels: HashMap<ChannelNumber, Counted>,
     rates: HashMap<ChannelNumber, Rates>,
+    latency: Option<NodeLatency>,
+    /// What was added to it between the last two looks.
+    times: Option<NodeLatency>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -167,13 +170,27 @@ impl Sample {
         }
     }
 
+    /// The nodes, each with the times of its client frames in the last interval, where it is known.
+    pub(super) fn nodes(&self) -> Vec<(&NodeView, Option<&NodeLatency>)> {
+        let times = |node: &NodeView| self.seen.get(node.record.name.as_str())?.times.as_ref();
+        let nodes = self.overview.nodes.iter();
+        nodes.map(|node| (node, times(node))).collect()
+    }
+
     /// The picture and its rates as one document.
     pub(super) fn document(&self) -> serde_json::Value {
         let alarms: Vec<_> = picture::alarms(&self.overview)
             .into_iter()
             .map(|(who, text)| serde_json::json!({ "who": who, "text": text }))
             .collect();
-        serde_json::json!({ "channels": self.rows(), "alarms": alarms, "overview": self.overview })
+        let times: Vec<_> = self
+            .nodes()
+            .into_iter()
+            .map(|(node, times)| serde_json::json!({ "node": node.record.name, "latency": times }))
+            .collect();
+        serde_json::json!({
+            "channels": self.rows(), "times": times, "alarms": alarms, "overview": self.overview
+        })
     }
 }
 
@@ -181,6 +198,7 @@ impl Seen {
     fn count(&mut self, node: &NodeView, now: Instant) {
         let (Some(state), Some(age_ms)) = (&node.state, node.age_ms) else {
             self.rates.clear();
+            self.times = None;
             return;
         };
         let at = now
@@ -191,6 +209,14 @@ impl Seen {
         if since.is_some_and(|since| since < limits::RATE_OVER_MIN) && node.reachable {
             return;
         }
+        self.times = match (&state.latency, &self.latency) {
+            (Some(now), Some(before)) => Some(NodeLatency {
+                outbound: now.outbound.since(&before.outbound),
+                inbound: now.inbound.since(&before.inbound),
+            }),
+            _ => None,
+        };
+        self.latency.clone_from(&state.latency);
         for channel in &state.channels {
             let counted = Counted::of(channel);
             let before = self.channels.insert(channel.number, counted);

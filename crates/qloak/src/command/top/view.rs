@@ -63,7 +63,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, who: &str, sample: &Sample, trouble: O
     draw_head(frame, head, who);
     columns::draw_channels(frame, channels, &rows);
     draw_curve(frame, curve, &sample.curve);
-    columns::draw_nodes(frame, nodes, &sample.overview.nodes);
+    columns::draw_nodes(frame, nodes, &sample.nodes());
     columns::draw_kms(frame, kms, &links);
     draw_alarms(frame, alarms, sample, trouble);
 }
@@ -111,6 +111,9 @@ fn draw_alarms(frame: &mut Frame<'_>, area: Rect, sample: &Sample, trouble: Opti
     };
     if let Some(words) = trouble {
         line("this picture is old  ".into(), words.replace('\n', " "));
+    }
+    for text in picture::impaired(&sample.overview) {
+        line("IMPAIRED  ".into(), text);
     }
     for text in picture::hazmat(&sample.overview) {
         line("HAZMAT  ".into(), text);

@@ -18,7 +18,13 @@ fn overview(octets: u64) -> Overview {
             "reachable": true, "error": null, "age_ms": 0,
             "state": {
                 "node": name, "version": "0.1.0", "uptime_s": 61,
-                "line": { "name": "line", "kind": "memory", "counters": qloak_api::manage::PortCounters::default() },
+                "line": {
+                    "name": "line", "kind": "memory", "counters": qloak_api::manage::PortCounters::default(),
+                    "impairments": qloak_api::manage::PortImpairments {
+                        transmit: qloak_api::manage::FaultCounters { taken: 70, lost: 3, delayed: 5, ..Default::default() },
+                        ..Default::default()
+                    },
+                },
                 "clients": [],
                 "channels": [{
                     "number": 1, "name": "trunk", "carriage": "aggregated", "status": "open",
@@ -32,6 +38,9 @@ fn overview(octets: u64) -> Overview {
                     "rekeys": 12, "last_suite_change_ms": null,
                 }],
                 "strays": qloak_api::manage::StrayCounters::default(),
+                "latency": {
+                    "outbound": times(&[(2_000, 5), (9_000, octets / 1000)]), "inbound": times(&[(500, octets / 1000)]),
+                },
                 "key_handler": {
                     "ram_slots": 512, "outbound_keys": 7, "inbound_keys": 9, "kme_reachable": false, "peer_alive": true,
                     "kme_requests": 1, "kme_failures": 0, "forged": 0, "replayed": 0, "zeroised": 0,
@@ -62,6 +71,17 @@ fn overview(octets: u64) -> Overview {
     .unwrap()
 }
 
+fn times(buckets: &[(u64, u64)]) -> qloak_api::Latency {
+    let bucket =
+        |&(at_most_ns, frames): &(u64, u64)| qloak_api::LatencyBucket { at_most_ns, frames };
+    let longest = buckets.iter().map(|bucket| bucket.0).max();
+    qloak_api::Latency::new(
+        0,
+        longest.unwrap_or(0),
+        buckets.iter().map(bucket).collect(),
+    )
+}
+
 fn drawn(wide: u16, high: u16, sample: &Sample, trouble: Option<&str>) -> String {
     let mut terminal = Terminal::new(TestBackend::new(wide, high)).unwrap();
     terminal
@@ -85,6 +105,10 @@ fn rates_come_from_two_pictures_and_their_times() {
         "10 Mb/s",
         "20 Mb/s",
         "7/9",
+        // Of the last interval alone: the five faster ones came before it.
+        "9.0us 9.0us 9.0us",
+        "500ns 500ns 500ns",
+        "IMPAIRED  port line of node-b harms frames on purpose: of 70 frames transmitted 3 lost, 5 delayed",
     ] {
         assert!(text.contains(word), "{word} is missing in\n{text}");
     }

@@ -1,7 +1,10 @@
 //! The whole node from outside: frames in at client ports, management by HTTPS, keys from a KME.
 
+mod capture;
 mod lab;
 mod pipeline;
+mod seen;
+mod shared_line;
 
 use std::time::{Duration, Instant};
 

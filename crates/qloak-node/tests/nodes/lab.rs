@@ -1,4 +1,4 @@
-//! Two nodes in one process: real mutual TLS, a KME of the test's own, memory wires.
+//! Nodes in one process: real mutual TLS, a KME of the test's own, memory wires.
 
 use std::{
     collections::HashMap,
@@ -34,7 +34,7 @@ pub(crate) enum Mood {
     Empty = 3,
 }
 
-/// A KME that serves both nodes and counts what it is asked.
+/// A KME that serves all nodes and counts what it is asked.
 pub(crate) struct Kme {
     keys: Mutex<HashMap<KeyId, Key>>,
     mood: AtomicU8,
@@ -44,6 +44,27 @@ pub(crate) struct Kme {
 impl Kme {
     pub(crate) fn set(&self, mood: Mood) {
         self.mood.store(mood as u8, Ordering::SeqCst);
+    }
+
+    /// Listens; where.
+    async fn start(mood: Mood, pki: &std::path::Path) -> (Arc<Self>, String) {
+        let kme = Arc::new(Self {
+            keys: Mutex::default(),
+            mood: AtomicU8::new(mood as u8),
+            asked: AtomicU64::new(0),
+        });
+        let routes = Router::new()
+            .route("/api/v1/keys/{sae}/status", get(status))
+            .route("/api/v1/keys/{sae}/enc_keys", post(enc_keys))
+            .route("/api/v1/keys/{sae}/dec_keys", post(dec_keys))
+            .with_state(Arc::clone(&kme));
+        let tls = qloak_door::server_config(&TlsFiles::in_folder(pki, "kms-a")).expect("tls");
+        let door = Door::bind("127.0.0.1:0".parse().expect("an address"), tls)
+            .await
+            .expect("listens");
+        let url = format!("https://{}", door.address());
+        tokio::spawn(door.serve(routes, std::future::pending()));
+        (kme, url)
     }
 
     fn mood(&self) -> Mood {
@@ -126,12 +147,13 @@ async fn dec_keys(State(kme): State<Arc<Kme>>, body: Bytes) -> Response {
         .into_response()
 }
 
-/// Two nodes and their KME.
+/// Nodes and their KME.
 pub(crate) struct Lab {
     pub(crate) kme: Arc<Kme>,
     pub(crate) folder: tempfile::TempDir,
-    wires: String,
-    manage: [String; 2],
+    pub(crate) wires: String,
+    nodes_named: Vec<char>,
+    manage: Vec<String>,
     stop: Option<oneshot::Sender<()>>,
     nodes: Option<JoinHandle<Result<(), qloak_node::Error>>>,
 }
@@ -149,74 +171,59 @@ impl Lab {
 
     /// The same with several lanes, or more to say of channel 1 and tables behind it.
     pub(crate) async fn start_with(mood: Mood, lanes: usize, trunk: &str) -> Self {
+        Self::start_nodes(mood, "ab", |own, wires| {
+            let peer = if own == 'a' { 'b' } else { 'a' };
+            let lane = |lane| {
+                format!("{{ kind = \"memory\", wire = \"{wires}-line-{lane}\", end = \"{own}\" }}")
+            };
+            let lanes: Vec<_> = (0..lanes).map(lane).collect();
+            let mut text = format!("[line]\nlanes = [{}]\nlane_hold_us = 20000\n", lanes.join(", "));
+            text += &line(own, peer);
+            text += &(1..=3).map(|number| client(own, number, wires)).collect::<String>();
+            text += "[[channel]]\nnumber = 1\nname = \"trunk\"\ncarriage = \"aggregated\"\nclients = [1, 2]\nsuite = \"aes-256-gcm\"\n";
+            text += trunk;
+            text += "[[channel]]\nnumber = 2\ncarriage = \"transparent\"\nclients = [3]\nsuite = \"camellia-256-gcm\"\n";
+            text
+        })
+        .await
+    }
+
+    /// Nodes of one letter each. `more` is what a node's file says beside its name, its KME and its doors; the
+    /// second argument begins the names of all wires.
+    pub(crate) async fn start_nodes(
+        mood: Mood,
+        names: &str,
+        more: impl Fn(char, &str) -> String,
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
+        let pki = folder.path().join("pki");
         let plan = PkiPlan {
-            nodes: vec!["node-a".into(), "node-b".into()],
+            nodes: names.chars().map(|name| format!("node-{name}")).collect(),
             kms: vec!["kms-a".into()],
             controllers: vec!["controller".into()],
             operators: vec!["admin".into()],
             hosts: vec!["127.0.0.1".into()],
         };
-        plan.write(&folder.path().join("pki"))
-            .expect("certificates");
-        let kme = Arc::new(Kme {
-            keys: Mutex::default(),
-            mood: AtomicU8::new(mood as u8),
-            asked: AtomicU64::new(0),
-        });
-        let routes = Router::new()
-            .route("/api/v1/keys/{sae}/status", get(status))
-            .route("/api/v1/keys/{sae}/enc_keys", post(enc_keys))
-            .route("/api/v1/keys/{sae}/dec_keys", post(dec_keys))
-            .with_state(Arc::clone(&kme));
-        let tls =
-            qloak_door::server_config(&TlsFiles::in_folder(&folder.path().join("pki"), "kms-a"))
-                .expect("tls");
-        let door = Door::bind("127.0.0.1:0".parse().expect("an address"), tls)
-            .await
-            .expect("listens");
-        let kme_url = format!("https://{}", door.address());
-        tokio::spawn(door.serve(routes, std::future::pending()));
-
+        plan.write(&pki).expect("certificates");
+        let (kme, url) = Kme::start(mood, &pki).await;
         let wires = uuid::Uuid::new_v4().to_string();
-        let ports = [free_port(), free_port()];
-        for (index, (own, peer)) in [("a", "b"), ("b", "a")].into_iter().enumerate() {
-            let address = |end: &str| {
-                if end == "a" {
-                    "02:51:4c:00:00:0a"
-                } else {
-                    "02:51:4c:00:00:0b"
-                }
-            };
-            let lanes: Vec<_> = (0..lanes)
-                .map(|lane| {
-                    format!(
-                        "{{ kind = \"memory\", wire = \"{wires}-line-{lane}\", end = \"{own}\" }}"
-                    )
-                })
-                .collect();
-            let mut text = format!(
-                "name = \"node-{own}\"\n[line]\nlanes = [{}]\nlane_hold_us = 20000\naddress = \"{}\"\npeer_address = \"{}\"\npeer = \"node-{peer}\"\nframe_octets_max = 1514\n[kme]\nurl = \"{kme_url}\"\nidentity = \"kms-a\"\n[manage]\nlisten = \"127.0.0.1:{}\"\n[tls]\nca = \"pki/ca.pem\"\ncert = \"pki/node-{own}.pem\"\nkey = \"pki/node-{own}.key\"\n[policy]\nhazmat = [\"xor\"]\n",
-                lanes.join(", "),
-                address(own),
-                address(peer),
-                ports[index],
+        let mut manage = Vec::new();
+        for own in names.chars() {
+            let port = free_port();
+            let text = format!(
+                "name = \"node-{own}\"\n[kme]\nurl = \"{url}\"\nidentity = \"kms-a\"\n[manage]\nlisten = \"127.0.0.1:{port}\"\ncapture = \"{}\"\n[tls]\nca = \"pki/ca.pem\"\ncert = \"pki/node-{own}.pem\"\nkey = \"pki/node-{own}.key\"\n[policy]\nhazmat = [\"xor\"]\n{}",
+                // What comes out may differ from node to node.
+                if own == 'a' { "both" } else { "line" },
+                more(own, &wires)
             );
-            for client in 1..=3 {
-                text += &format!(
-                    "[[client]]\nnumber = {client}\nport = {{ kind = \"memory\", wire = \"{wires}-{own}-{client}\", end = \"a\" }}\n"
-                );
-            }
-            text += "[[channel]]\nnumber = 1\nname = \"trunk\"\ncarriage = \"aggregated\"\nclients = [1, 2]\nsuite = \"aes-256-gcm\"\n";
-            text += trunk;
-            text += "[[channel]]\nnumber = 2\ncarriage = \"transparent\"\nclients = [3]\nsuite = \"camellia-256-gcm\"\n";
             std::fs::write(folder.path().join(format!("{own}.toml")), text).expect("written");
+            manage.push(format!("https://127.0.0.1:{port}"));
         }
-        let manage = ports.map(|port| format!("https://127.0.0.1:{port}"));
         let mut lab = Self {
             kme,
             folder,
             wires,
+            nodes_named: names.chars().collect(),
             manage,
             stop: None,
             nodes: None,
@@ -226,9 +233,8 @@ impl Lab {
     }
 
     fn run_nodes(&mut self) {
-        let configs: Vec<PathBuf> = ["a.toml", "b.toml"]
-            .map(|name| self.folder.path().join(name))
-            .into();
+        let files = self.nodes_named.iter().map(|name| format!("{name}.toml"));
+        let configs: Vec<PathBuf> = files.map(|name| self.folder.path().join(name)).collect();
         let (stop, stopped) = oneshot::channel::<()>();
         self.nodes = Some(tokio::spawn(async move {
             qloak_node::run_until(&configs, async {
@@ -239,13 +245,13 @@ impl Lab {
         self.stop = Some(stop);
     }
 
-    /// Stops both nodes and starts them again, as a power cut would.
+    /// Stops the nodes and starts them again, as a power cut would.
     pub(crate) async fn restart(&mut self) {
         self.stop().await;
         self.run_nodes();
     }
 
-    /// Stops both nodes.
+    /// Stops the nodes.
     pub(crate) async fn stop(&mut self) {
         drop(self.stop.take());
         if let Some(nodes) = self.nodes.take() {
@@ -265,10 +271,11 @@ impl Lab {
         Customer::open(&config)
     }
 
-    /// A client of the management door of node 0 (a) or 1 (b).
+    /// A client of the management door of a node: 0 is the first.
     pub(crate) fn manage(&self, node: usize, who: &str) -> Client {
         let files = TlsFiles::in_folder(&self.folder.path().join("pki"), who);
-        Client::expecting(&self.manage[node], ["node-a", "node-b"][node], &files).expect("a client")
+        let name = format!("node-{}", self.nodes_named[node]);
+        Client::expecting(&self.manage[node], &name, &files).expect("a client")
     }
 
     pub(crate) async fn state(&self, node: usize) -> Option<NodeState> {
@@ -297,7 +304,7 @@ impl Lab {
     }
 
     pub(crate) async fn until_open(&self) {
-        for node in [0, 1] {
+        for node in 0..self.nodes_named.len() {
             self.until(node, "all channels open", |state| {
                 state.channels.iter().all(|channel| {
                     channel.status == qloak_api::manage::ChannelStatus::Open
@@ -307,6 +314,27 @@ impl Lab {
             .await;
         }
     }
+}
+
+/// The address of a node's line port.
+pub(crate) fn address(name: char) -> String {
+    format!("02:51:4c:00:00:{:02x}", 0x0A + name as u32 - 'a' as u32)
+}
+
+/// What `[line]` says of addresses.
+pub(crate) fn line(own: char, peer: char) -> String {
+    format!(
+        "address = \"{}\"\npeer_address = \"{}\"\npeer = \"node-{peer}\"\nframe_octets_max = 1514\n",
+        address(own),
+        address(peer)
+    )
+}
+
+/// A client port on a memory wire.
+pub(crate) fn client(own: char, number: u8, wires: &str) -> String {
+    format!(
+        "[[client]]\nnumber = {number}\nport = {{ kind = \"memory\", wire = \"{wires}-{own}-{number}\", end = \"a\" }}\n"
+    )
 }
 
 /// A customer's equipment on a memory wire.
