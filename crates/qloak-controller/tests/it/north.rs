@@ -193,7 +193,7 @@ async fn records_come_and_go_by_rest() {
         ),
         (
             "/v1/links",
-            json!({"name": "ring", "a": "node-c", "b": "node-a"}),
+            json!({"name": "ring", "a": "node-b", "b": "node-a"}),
             409,
         ),
         (

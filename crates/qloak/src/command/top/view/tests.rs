@@ -27,7 +27,8 @@ fn overview(octets: u64) -> Overview {
                 },
                 "clients": [],
                 "channels": [{
-                    "number": 1, "name": "trunk", "carriage": "aggregated", "status": "open",
+                    "number": 1, "name": "trunk", "peer": if name == "node-a" { "node-b" } else { "node-a" },
+                    "carriage": "aggregated", "status": "open",
                     "suite_intended": "camellia-256-gcm", "limits": qloak_api::Limits::default(),
                     "outbound": { "sci": format!("{address}/1"), "encoding": sa, "counters": qloak_api::manage::OutboundCounters {
                         client_octets: octets, client_frames: octets / 1000, ..Default::default()
