@@ -7,6 +7,7 @@
 mod files;
 mod imports;
 mod libraries;
+mod locks;
 mod sources;
 mod table;
 mod words;
@@ -66,6 +67,7 @@ pub(crate) fn check() -> Done {
     findings.extend(libraries::check(&sources)?);
     findings.extend(words::check(&sources)?);
     findings.extend(imports::check(&sources, &imports::metadata()?)?);
+    findings.extend(locks::check());
     findings.sort();
     if findings.is_empty() {
         return Ok(());
