@@ -3,7 +3,8 @@
 //! ```text
 //!   port -- interface is gone --> no port: nothing comes, what is to be sent is dropped and counted
 //!     ^                              |
-//!     +-- opened as at first --------+ tried four times a second by whoever receives or transmits
+//!     +-- opened as at first --------+ tried four times a second, on a thread of its own: to open a port can take
+//!                                      longer than frames may wait
 //! ```
 //!
 //! Every handle notices by the number of the opening that the port is another, and takes a handle of its own.
@@ -42,6 +43,7 @@ pub fn open_lasting(config: &PortConfig, sizes: &Sizes) -> Result<Box<dyn Port>,
             port: Some(port.twin()?),
             before: Counters::default(),
             tried: Instant::now(),
+            trying: false,
         }),
     };
     Ok(Box::new(LastingPort {
@@ -83,6 +85,8 @@ struct Now {
     before: Counters,
     /// When it was last tried to open it.
     tried: Instant,
+    /// It is being tried now.
+    trying: bool,
 }
 
 impl Shared {
@@ -105,13 +109,25 @@ impl Shared {
     }
 
     /// Tries to open the port again, when the last try is a while ago.
-    fn retry(&self) {
+    fn retry(self: &Arc<Self>) {
         let mut now = self.now();
-        if now.port.is_some() || now.tried.elapsed() < limits::REOPEN_PAUSE {
+        if now.port.is_some() || now.trying || now.tried.elapsed() < limits::REOPEN_PAUSE {
             return;
         }
+        let shared = Arc::clone(self);
+        let named = std::thread::Builder::new().name("reopen".to_owned());
+        // Without a thread there is another try in a while.
+        now.trying = named.spawn(move || shared.reopen()).is_ok();
         now.tried = Instant::now();
-        if let Ok(port) = open(&self.config, &self.sizes) {
+    }
+
+    /// One try. Nobody waits for it, and nothing is locked meanwhile.
+    fn reopen(&self) {
+        let port = open(&self.config, &self.sizes);
+        let mut now = self.now();
+        now.trying = false;
+        now.tried = Instant::now();
+        if let Ok(port) = port {
             tracing::info!(port = self.name, kind = port.describe(), "is back");
             now.port = Some(port);
             self.opening.fetch_add(1, Ordering::Release);

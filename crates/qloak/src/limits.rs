@@ -34,3 +34,6 @@ pub(crate) const PROGRESS_EVERY: Duration = Duration::from_millis(500);
 
 /// Octets of a capture that are handed to the system at once, at most.
 pub(crate) const CAPTURE_BUFFER_OCTETS: usize = 1 << 20;
+
+/// A capture that ends so much before its time, without all its frames, was cut short.
+pub(crate) const CAPTURE_END_EARLY: Duration = Duration::from_secs(1);

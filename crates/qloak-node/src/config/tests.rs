@@ -109,6 +109,11 @@ fn an_error_names_line_key_and_what_is_allowed() {
 fn client_ports_channels_and_their_shares_fit_together() {
     refused(&[
         (
+            r#"name = "lease""#,
+            r#"name = "trunk""#,
+            "channels 1 and 2|both named",
+        ),
+        (
             "clients = [2]",
             "clients = [1]",
             "client port 1|channel 2|both aggregated",

@@ -441,6 +441,8 @@ fn keys(operation: KeyOperation) -> Command {
 fn log(note: &Note) {
     match note {
         Note::Raised { .. } | Note::KeyLost { .. } | Note::Refused(_) => tracing::warn!("{note}"),
+        // As many as a thousand a second; the counters tell of them too.
+        Note::Rekeyed { .. } => tracing::debug!("{note}"),
         _ => tracing::info!("{note}"),
     }
 }

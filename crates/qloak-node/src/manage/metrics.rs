@@ -277,6 +277,7 @@ fn verdicts(channel: &ChannelState) -> Vec<Row> {
         ("replayed", inbound.replayed),
         ("not_valid", inbound.not_valid),
         ("no_sa", inbound.no_sa),
+        ("mux_error", inbound.mux_errors),
     ];
     labelled("verdict", verdicts)
 }

@@ -71,6 +71,8 @@ struct Report {
     seconds: f64,
     /// Ended by the node, at a bound that was asked for; else here.
     complete: bool,
+    /// Ended by the node or the controller before any bound was reached: one of them stopped.
+    cut: bool,
 }
 
 fn client_port(text: &str) -> Result<ClientPort, String> {
@@ -106,7 +108,10 @@ impl Capture {
             (true, true) => anstream::eprintln!("{}", serde_json::json!(report)),
             (false, _) => anstream::eprintln!("{text}"),
         }
-        Ok(Outcome::Well)
+        Ok(match report.cut {
+            true => Outcome::NotAllWell,
+            false => Outcome::Well,
+        })
     }
 
     async fn record(&self, order: &CaptureOrder, to_stdout: bool) -> Result<Report, Error> {
@@ -162,6 +167,8 @@ impl Capture {
             progress.show(&blocks, octets);
         };
         progress.clear();
+        let early = begun.elapsed() + limits::CAPTURE_END_EARLY < lasts;
+        let cut = complete && early && blocks.frames() < order.frames;
         Ok(Report {
             node: self.node.clone(),
             file: self.write.clone(),
@@ -169,7 +176,8 @@ impl Capture {
             dropped: blocks.dropped(),
             octets,
             seconds: begun.elapsed().as_secs_f64(),
-            complete,
+            complete: complete && !cut,
+            cut,
         })
     }
 
@@ -182,7 +190,14 @@ impl Capture {
             )),
             None => "it was ended before the node said how many are missing".to_owned(),
         };
-        let ended = if report.complete { "" } else { "; ended here" };
+        let ended = match (report.complete, report.cut) {
+            (true, _) => String::new(),
+            (false, false) => "; ended here".to_owned(),
+            (false, true) => format!(
+                "; {}",
+                output::loud("cut short: the node or the controller stopped")
+            ),
+        };
         format!(
             "{}: {frames} in {:.1} s, {} in {}; {missing}{ended}",
             report.node,

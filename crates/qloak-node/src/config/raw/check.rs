@@ -109,6 +109,15 @@ impl RawConfig {
             .into_iter()
             .map(|channel| channel.check(&mut taken, &hazmat))
             .collect::<Result<Vec<_>, _>>()?;
+        for (index, channel) in channels.iter().enumerate() {
+            let same = |other: &&Channel| other.name == channel.name;
+            if let Some(other) = channels[..index].iter().find(same) {
+                return Err(ConfigError::new(format!(
+                    "channels {} and {} are both named {:?}: commands could not tell them apart",
+                    other.number, channel.number, channel.name
+                )));
+            }
+        }
         if channels.is_empty() {
             return Err(ConfigError::new(
                 "there is no [[channel]]: a node needs one at least",

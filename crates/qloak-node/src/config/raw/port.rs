@@ -150,8 +150,11 @@ impl RawPort {
                 interface,
                 namespace,
                 ..
-            } => Some(format!("interface {interface} {namespace:?}")),
-            Self::Macsec { interface, .. } => Some(format!("interface {interface} None")),
+            } => Some(match namespace {
+                Some(namespace) => format!("interface {interface} of namespace {namespace}"),
+                None => format!("interface {interface}"),
+            }),
+            Self::Macsec { interface, .. } => Some(format!("interface {interface}")),
         }
     }
 

@@ -90,7 +90,8 @@ impl KeyHandler {
         };
         let (peer, from) = (&self.config.peer_sae_id, self.config.peer_address);
         let own = self.config.address;
-        if fresh(self.link.seen_ns) {
+        // The last frame of a node that is switched off was proven; only what came after it was not.
+        if fresh(self.link.seen_ns) && self.link.seen_ns > self.link.heard_ns {
             format!(
                 "agreement frames arrive from {from}, but none is proven to be from {peer}: do the KMEs of both ends give keys, is peer = \"{peer}\" the name of the far node, and this node's name its peer?"
             )
